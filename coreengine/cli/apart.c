@@ -33,10 +33,10 @@ static int refuse(const char *target, const char *what, const char *path, rv_err
     return rc;
 }
 
-int rv_cli_check_reads(const struct rv_cli *cli, const char *what, const char *path, rv_err **err)
+int cli_check_reads(const struct rv_cli *cli, const char *what, const char *path, rv_err **err)
 {
     for (size_t i = 0; i < RV_COUNT(targets); i++) {
-        const char *target = rv_cli_value(cli, targets[i]);
+        const char *target = cli_value(cli, targets[i]);
         if (target && is_one_file(target, path))
             return refuse(targets[i], what, path, err);
     }
@@ -55,7 +55,7 @@ static int check_words(const struct rv_cli *cli, const char *name, const char *p
     return 0;
 }
 
-int rv_cli_check_apart(const struct rv_cli *cli, rv_err **err)
+int cli_check_apart(const struct rv_cli *cli, rv_err **err)
 {
     for (size_t i = 0; i < cli->n_given; i++) {
         const struct rv_cli_option *one = cli->given[i].option;

@@ -11,8 +11,8 @@ static bool is_path(const struct rv_cli_option *o)
 
 static void each_leaf(void (*each)(const struct rv_cli_verb *verb, rv_buf *b), rv_buf *b)
 {
-    for (size_t i = 0; rv_cli_verbs[i]; i++) {
-        const struct rv_cli_verb *v = rv_cli_verbs[i];
+    for (size_t i = 0; cli_verbs[i]; i++) {
+        const struct rv_cli_verb *v = cli_verbs[i];
         if (v->hidden)
             continue;
         for (size_t s = 0; v->subs && v->subs[s]; s++)
@@ -29,7 +29,7 @@ static void bash_options(const struct rv_cli_verb *v, rv_buf *b)
     const struct rv_cli_option *o;
 
     rv_buf_puts(b, "opts=\"");
-    for (size_t i = 0; (o = rv_cli_option_at(v, i)); i++)
+    for (size_t i = 0; (o = cli_option_at(v, i)); i++)
         rv_buf_printf(b, "--%s ", o->name);
     if (v->takes)
         rv_buf_printf(b, "\"; fixed=\"%s\"; list=\"%s\" ;;\n", v->takes->fixed, v->takes->list);
@@ -47,10 +47,10 @@ static void bash_verb(const struct rv_cli_verb *v, rv_buf *b)
     rv_buf_printf(b, "    %s)\n      if [ \"$COMP_CWORD\" -eq 2 ] && [[ \"$cur\" != -* ]]; then\n", v->name);
     rv_buf_puts(b, "        COMPREPLY=($(compgen -W \"");
     for (size_t i = 0; v->subs[i]; i++)
-        rv_buf_printf(b, "%s ", rv_cli_short_name(v->subs[i]));
+        rv_buf_printf(b, "%s ", cli_short_name(v->subs[i]));
     rv_buf_puts(b, "\" -- \"$cur\"))\n        return\n      fi\n      case \"${COMP_WORDS[2]}\" in\n");
     for (size_t i = 1; v->subs[i]; i++) {
-        rv_buf_printf(b, "    %s) ", rv_cli_short_name(v->subs[i]));
+        rv_buf_printf(b, "    %s) ", cli_short_name(v->subs[i]));
         bash_options(v->subs[i], b);
     }
     rv_buf_puts(b, "    *) ");
@@ -70,7 +70,7 @@ static void bash_values(const struct rv_cli_verb *v, rv_buf *b)
 {
     const struct rv_cli_option *o;
 
-    for (size_t i = 0; (o = rv_cli_option_at(v, i)) != rv_cli_common.options; i++)
+    for (size_t i = 0; (o = cli_option_at(v, i)) != cli_common.options; i++)
         bash_value(v->name, o, b);
 }
 
@@ -80,22 +80,22 @@ static void bash_completion(rv_buf *b)
                    "  cur=\"${COMP_WORDS[COMP_CWORD]}\"\n"
                    "  prev=\"${COMP_WORDS[COMP_CWORD-1]}\"\n  verb=\"${COMP_WORDS[1]}\"\n"
                    "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n    COMPREPLY=($(compgen -W \"");
-    for (size_t i = 0; rv_cli_verbs[i]; i++)
-        if (!rv_cli_verbs[i]->hidden)
-            rv_buf_printf(b, "%s ", rv_cli_verbs[i]->name);
+    for (size_t i = 0; cli_verbs[i]; i++)
+        if (!cli_verbs[i]->hidden)
+            rv_buf_printf(b, "%s ", cli_verbs[i]->name);
     rv_buf_puts(b, "help --help --version\" -- \"$cur\"))\n    return\n  fi\n"
                    "  if [ \"$verb\" = help ]; then\n    COMPREPLY=($(compgen -W \"");
-    for (size_t i = 0; rv_cli_verbs[i]; i++)
-        if (!rv_cli_verbs[i]->hidden)
-            rv_buf_printf(b, "%s ", rv_cli_verbs[i]->name);
+    for (size_t i = 0; cli_verbs[i]; i++)
+        if (!cli_verbs[i]->hidden)
+            rv_buf_printf(b, "%s ", cli_verbs[i]->name);
     rv_buf_puts(b, "\" -- \"$cur\"))\n    return\n  fi\n  case \"$verb:$prev\" in\n");
-    for (size_t i = 0; i < rv_cli_common.n; i++)
-        bash_value("*", &rv_cli_common.options[i], b);
+    for (size_t i = 0; i < cli_common.n; i++)
+        bash_value("*", &cli_common.options[i], b);
     each_leaf(bash_values, b);
     rv_buf_puts(b, "  esac\n  case \"$verb\" in\n");
-    for (size_t i = 0; rv_cli_verbs[i]; i++)
-        if (!rv_cli_verbs[i]->hidden)
-            bash_verb(rv_cli_verbs[i], b);
+    for (size_t i = 0; cli_verbs[i]; i++)
+        if (!cli_verbs[i]->hidden)
+            bash_verb(cli_verbs[i], b);
     rv_buf_puts(
         b, "  esac\n  if [[ \"$cur\" == -* ]]; then\n    COMPREPLY=($(compgen -W \"$opts\" -- \"$cur\"))\n"
            "  elif [ -n \"$list\" ]; then\n    COMPREPLY=($(compgen -W \"$fixed $($list 2>/dev/null)\" -- \"$cur\"))\n"
@@ -148,7 +148,7 @@ static void zsh_names(const struct rv_cli_verb *const *verbs, rv_buf *b)
     rv_buf_puts(b, "(\n");
     for (size_t i = 0; verbs[i]; i++)
         if (!verbs[i]->hidden) {
-            rv_buf_printf(b, "    '%s:", rv_cli_short_name(verbs[i]));
+            rv_buf_printf(b, "    '%s:", cli_short_name(verbs[i]));
             quoted(b, verbs[i]->summary);
             rv_buf_puts(b, "'\n");
         }
@@ -160,7 +160,7 @@ static void zsh_verb(const struct rv_cli_verb *v, const char *pattern, rv_buf *b
     const struct rv_cli_option *o;
 
     rv_buf_printf(b, "    %s) _arguments \\\n", pattern);
-    for (size_t i = 0; (o = rv_cli_option_at(v, i)); i++)
+    for (size_t i = 0; (o = cli_option_at(v, i)); i++)
         zsh_option(o, b);
     if (v->takes)
         rv_buf_printf(b, "      '*:%s:(%s $(%s 2>/dev/null))' ;;\n", v->takes->what, v->takes->fixed, v->takes->list);
@@ -177,7 +177,7 @@ static void zsh_below(const struct rv_cli_verb *v, rv_buf *b)
                 "  local sub=$words[2]\n  if [[ $sub != -* ]]; then\n    shift words\n    (( CURRENT-- ))\n  fi\n"
                 "  case $sub in\n");
     for (size_t i = 1; v->subs[i]; i++)
-        zsh_verb(v->subs[i], rv_cli_short_name(v->subs[i]), b);
+        zsh_verb(v->subs[i], cli_short_name(v->subs[i]), b);
     zsh_verb(v->subs[0], "*", b);
     rv_buf_puts(b, "  esac ;;\n");
 }
@@ -185,18 +185,18 @@ static void zsh_below(const struct rv_cli_verb *v, rv_buf *b)
 static void zsh_completion(rv_buf *b)
 {
     rv_buf_puts(b, "#compdef reeve\n_reeve() {\n  local -a verbs\n  verbs=");
-    zsh_names(rv_cli_verbs, b);
+    zsh_names(cli_verbs, b);
     rv_buf_puts(
         b, "  if (( CURRENT == 2 )) && [[ $PREFIX == -* ]]; then\n    compadd -- --help --version\n    return\n  fi\n"
            "  if (( CURRENT == 3 )) && [[ $words[2] == help ]]; then\n    _describe 'verb' verbs\n    return\n  fi\n"
            "  verbs+=('help:explain a verb')\n"
            "  if (( CURRENT == 2 )); then\n    _describe 'verb' verbs\n    return\n  fi\n"
            "  local verb=$words[2]\n  shift words\n  (( CURRENT-- ))\n  case $verb in\n");
-    for (size_t v = 0; rv_cli_verbs[v]; v++) {
-        if (rv_cli_verbs[v]->subs)
-            zsh_below(rv_cli_verbs[v], b);
+    for (size_t v = 0; cli_verbs[v]; v++) {
+        if (cli_verbs[v]->subs)
+            zsh_below(cli_verbs[v], b);
         else
-            zsh_verb(rv_cli_verbs[v], rv_cli_verbs[v]->name, b);
+            zsh_verb(cli_verbs[v], cli_verbs[v]->name, b);
     }
     rv_buf_puts(b, "  esac\n}\n_reeve \"$@\"\n");
 }
@@ -211,11 +211,11 @@ static void fish_condition(const struct rv_cli_verb *v, rv_buf *b)
 
     rv_buf_printf(b, "complete -c reeve -n '__fish_seen_subcommand_from %.*s", (int)strcspn(v->name, " "), v->name);
     snprintf(first, sizeof first, "%.*s", (int)strcspn(v->name, " "), v->name);
-    const struct rv_cli_verb *above = sub ? rv_cli_find_verb(first, NULL) : NULL;
+    const struct rv_cli_verb *above = sub ? cli_find_verb(first, NULL) : NULL;
     if (above && above->subs[0] == v) {
         rv_buf_puts(b, "; and not __fish_seen_subcommand_from");
         for (size_t i = 1; above->subs[i]; i++)
-            rv_buf_printf(b, " %s", rv_cli_short_name(above->subs[i]));
+            rv_buf_printf(b, " %s", cli_short_name(above->subs[i]));
     } else if (sub) {
         rv_buf_printf(b, "; and __fish_seen_subcommand_from%s", sub);
     }
@@ -249,7 +249,7 @@ static void fish_verb(const struct rv_cli_verb *verb, rv_buf *b)
 {
     const struct rv_cli_option *o;
 
-    for (size_t i = 0; (o = rv_cli_option_at(verb, i)); i++)
+    for (size_t i = 0; (o = cli_option_at(verb, i)); i++)
         fish_option(verb, o, b);
     if (verb->takes) {
         fish_condition(verb, b);
@@ -275,8 +275,8 @@ static void fish_below(const struct rv_cli_verb *verb, rv_buf *b)
         rv_buf_printf(b, "complete -c reeve -n '__fish_seen_subcommand_from %s; and not __fish_seen_subcommand_from",
                       verb->name);
         for (size_t k = 0; verb->subs[k]; k++)
-            rv_buf_printf(b, " %s", rv_cli_short_name(verb->subs[k]));
-        rv_buf_printf(b, "' -f -a %s -d '", rv_cli_short_name(verb->subs[i]));
+            rv_buf_printf(b, " %s", cli_short_name(verb->subs[k]));
+        rv_buf_printf(b, "' -f -a %s -d '", cli_short_name(verb->subs[i]));
         fish_text(verb->subs[i]->summary, b);
         rv_buf_puts(b, "'\n");
     }
@@ -287,17 +287,17 @@ static void fish_completion(rv_buf *b)
     rv_buf_puts(b, "complete -c reeve -n __fish_use_subcommand -f -a help -d 'explain a verb'\n"
                    "complete -c reeve -n __fish_use_subcommand -l help -d 'show the verbs'\n"
                    "complete -c reeve -n __fish_use_subcommand -l version -d 'print the version'\n");
-    for (size_t v = 0; rv_cli_verbs[v]; v++) {
-        if (rv_cli_verbs[v]->hidden)
+    for (size_t v = 0; cli_verbs[v]; v++) {
+        if (cli_verbs[v]->hidden)
             continue;
-        fish_name(rv_cli_verbs[v]->name, rv_cli_verbs[v]->summary, b);
-        if (rv_cli_verbs[v]->subs)
-            fish_below(rv_cli_verbs[v], b);
+        fish_name(cli_verbs[v]->name, cli_verbs[v]->summary, b);
+        if (cli_verbs[v]->subs)
+            fish_below(cli_verbs[v], b);
     }
     each_leaf(fish_verb, b);
 }
 
-int rv_cli_write_completion(rv_str shell, rv_buf *b, rv_err **err)
+int cli_write_completion(rv_str shell, rv_buf *b, rv_err **err)
 {
     if (rv_str_is(shell, "bash"))
         bash_completion(b);

@@ -107,12 +107,12 @@ static int set(json_object *root, const char *assignment, rv_err **err)
     }
 }
 
-int rv_cli_set_all(const struct rv_cli *cli, bool begins, json_object *state, rv_err **err)
+int cli_set_all(const struct rv_cli *cli, bool begins, json_object *state, rv_err **err)
 {
     const char *assignment;
     int rc = 0;
 
-    for (size_t n = 0; rc == 0 && (assignment = rv_cli_nth(cli, "set", n)); n++) {
+    for (size_t n = 0; rc == 0 && (assignment = cli_nth(cli, "set", n)); n++) {
         rc = set(state, assignment, err);
         if (rc == 0)
             rc = check_state_key(assignment, err);
@@ -122,7 +122,7 @@ int rv_cli_set_all(const struct rv_cli *cli, bool begins, json_object *state, rv
     return rc;
 }
 
-int rv_cli_read_text(const char *text, const char *file, rv_buf *out, rv_err **err)
+int cli_read_text(const char *text, const char *file, rv_buf *out, rv_err **err)
 {
     if (text && strcmp(text, "-") == 0) {
         file = text;
@@ -138,7 +138,7 @@ int rv_cli_read_text(const char *text, const char *file, rv_buf *out, rv_err **e
 
 static int set_input(const struct rv_cli *cli, json_object *state, rv_err **err)
 {
-    const char *input = rv_cli_value(cli, "input"), *file = rv_cli_value(cli, "input-file");
+    const char *input = cli_value(cli, "input"), *file = cli_value(cli, "input-file");
     rv_buf text = RV_BUF_INIT(MAX_INPUT_BYTES);
     int rc;
 
@@ -149,7 +149,7 @@ static int set_input(const struct rv_cli *cli, json_object *state, rv_err **err)
         rv_err_hint(err, "give one of them; --input-file - reads standard input");
         return rc;
     }
-    rc = rv_cli_read_text(input, file, &text, err);
+    rc = cli_read_text(input, file, &text, err);
     if (rc < 0)
         rc = RV_WRAP(err, rc, "read the input");
     else
@@ -159,10 +159,9 @@ static int set_input(const struct rv_cli *cli, json_object *state, rv_err **err)
     return rc;
 }
 
-int rv_cli_state(const struct rv_cli *cli, json_object **out, rv_err **err)
+int cli_state(const struct rv_cli *cli, json_object **out, rv_err **err)
 {
-    const char *user = cli->app.scope.user, *path = rv_cli_value(cli, "envelope"),
-               *session = rv_cli_value(cli, "session");
+    const char *user = cli->app.scope.user, *path = cli_value(cli, "envelope"), *session = cli_value(cli, "session");
     json_object *state = NULL;
     int rc = 0;
 
@@ -177,7 +176,7 @@ int rv_cli_state(const struct rv_cli *cli, json_object **out, rv_err **err)
     if (rc == 0 && session)
         rc = rv_json_set_text(state, "session_id", session, err);
     if (rc == 0)
-        rc = rv_cli_set_all(cli, true, state, err);
+        rc = cli_set_all(cli, true, state, err);
     if (rc < 0)
         json_object_put(state);
     else
@@ -185,11 +184,11 @@ int rv_cli_state(const struct rv_cli *cli, json_object **out, rv_err **err)
     return rc;
 }
 
-int rv_cli_load_state(const struct rv_cli *cli, json_object *state, rv_envelope **out, rv_err **err)
+int cli_load_state(const struct rv_cli *cli, json_object *state, rv_envelope **out, rv_err **err)
 {
     int rc = rv_envelope_load(state, rv_rand_system(), rv_app_now_us(), out, err);
 
-    if (rc < 0 && rv_cli_flag(cli, "set") && strstr(rv_err_text(*err), "must be a string"))
+    if (rc < 0 && cli_flag(cli, "set") && strstr(rv_err_text(*err), "must be a string"))
         rv_err_hint(err,
                     "--set reads its value as JSON; a text that looks like a number needs quotes: 'user_id=\"42\"'");
     if (rc < 0)
@@ -200,14 +199,14 @@ int rv_cli_load_state(const struct rv_cli *cli, json_object *state, rv_envelope 
     return rc;
 }
 
-int rv_cli_envelope(const struct rv_cli *cli, rv_envelope **out, rv_err **err)
+int cli_envelope(const struct rv_cli *cli, rv_envelope **out, rv_err **err)
 {
     json_object *state = NULL;
-    int rc = rv_cli_state(cli, &state, err);
+    int rc = cli_state(cli, &state, err);
 
     if (rc < 0)
         return rc;
-    rc = rv_cli_load_state(cli, state, out, err);
+    rc = cli_load_state(cli, state, out, err);
     json_object_put(state);
     return rc;
 }

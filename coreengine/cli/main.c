@@ -49,13 +49,13 @@ static int option_first(struct rv_cli *cli, const char *option)
 
     if (RV_FAIL(&err, RV_E_INVALID, "the option \"%s\" stands where the verb is expected", option) < 0)
         rv_err_hint(&err, "write options behind the verb: `reeve VERB [OPTIONS] ...`; `reeve --help` lists all verbs");
-    return rv_cli_report(cli, err);
+    return cli_report(cli, err);
 }
 
 /* parent NULL: a verb, else one below it. */
 static int unknown_verb(struct rv_cli *cli, const struct rv_cli_verb *parent, const char *name)
 {
-    const struct rv_cli_verb *const *list = parent ? parent->subs : rv_cli_verbs;
+    const struct rv_cli_verb *const *list = parent ? parent->subs : cli_verbs;
     const char *names[64], *above = parent ? parent->name : "", *blank = parent ? " " : "";
     size_t n = 0;
     rv_err *err = NULL;
@@ -64,7 +64,7 @@ static int unknown_verb(struct rv_cli *cli, const struct rv_cli_verb *parent, co
         return option_first(cli, name);
     for (size_t i = 0; n < RV_COUNT(names) && list[i]; i++)
         if (!list[i]->hidden)
-            names[n++] = rv_cli_short_name(list[i]);
+            names[n++] = cli_short_name(list[i]);
     const char *near = parent ? word_below(name, names, n) : other_word(name);
     if (!near)
         near = rv_nearest(rv_str_of(name), names, n);
@@ -77,14 +77,14 @@ static int unknown_verb(struct rv_cli *cli, const struct rv_cli_verb *parent, co
                     blank);
     else
         rv_err_hint(&err, "`reeve %s%s--help` lists all verbs", above, blank);
-    return rv_cli_report(cli, err);
+    return cli_report(cli, err);
 }
 
 static int print_help(const struct rv_cli *cli, const struct rv_cli_verb *verb)
 {
     rv_buf text = RV_BUF_INIT(1 << 20);
-    rv_cli_write_help(verb, cli->out_color, &text);
-    rv_cli_out(rv_buf_str(&text));
+    cli_write_help(verb, cli->out_color, &text);
+    cli_out(rv_buf_str(&text));
     rv_buf_fini(&text);
     return RV_EXIT_COMPLETED;
 }
@@ -92,7 +92,7 @@ static int print_help(const struct rv_cli *cli, const struct rv_cli_verb *verb)
 static int open_log(struct rv_cli *cli, rv_err **err)
 {
     struct rv_log_opts opts = {.level = RV_LOG_ERROR, .format = RV_LOG_TEXT, .fd = STDERR_FILENO};
-    const char *level = rv_cli_value(cli, "log-level"), *format = rv_cli_value(cli, "log-format");
+    const char *level = cli_value(cli, "log-level"), *format = cli_value(cli, "log-format");
 
     opts.color = cli->err_color;
     cli->app.keeps_log_level = level != NULL;
@@ -110,7 +110,7 @@ static int open_log(struct rv_cli *cli, rv_err **err)
 /* An option counts also when it is empty; a variable that is empty is none. */
 static const char *given(const struct rv_cli *cli, const char *option, const char *variable)
 {
-    const char *value = rv_cli_value(cli, option);
+    const char *value = cli_value(cli, option);
 
     if (!value && (value = getenv(variable)) && !value[0])
         value = NULL;
@@ -138,23 +138,23 @@ static int say_where(struct rv_cli *cli, rv_err **err)
 {
     struct rv_app *app = &cli->app;
     int64_t seconds = 0;
-    int rc = rv_cli_int(cli, "lease", 1, 86400, &seconds, err);
+    int rc = cli_int(cli, "lease", 1, 86400, &seconds, err);
 
     app->lease_us = seconds * 1000000;
     app->client = "cli";
     app->host_program = "/proc/self/exe";
     app->debug = cli->debug;
-    app->schema_dir = rv_cli_value(cli, "schema-dir");
+    app->schema_dir = cli_value(cli, "schema-dir");
     app->capability = built_in(cli);
-    app->store = rv_cli_value(cli, "store");
-    app->sync = rv_cli_value(cli, "sync");
-    app->quotas = rv_cli_value(cli, "quotas");
-    app->no_store = rv_cli_flag(cli, "no-store");
+    app->store = cli_value(cli, "store");
+    app->sync = cli_value(cli, "sync");
+    app->quotas = cli_value(cli, "quotas");
+    app->no_store = cli_flag(cli, "no-store");
     app->scope = (struct rv_store_scope){.tenant = given(cli, "tenant", "REEVE_TENANT"),
                                          .user = given(cli, "user", "REEVE_USER")};
-    const char *tenant = rv_cli_value(cli, "tenant");
+    const char *tenant = cli_value(cli, "tenant");
     if (rc == 0 && tenant && !tenant[0])
-        rc = rv_cli_usage(cli, err, "--tenant is empty: name a tenant, or leave it out for the default one");
+        rc = cli_usage(cli, err, "--tenant is empty: name a tenant, or leave it out for the default one");
     return rc;
 }
 
@@ -204,11 +204,11 @@ static int run_checked(struct rv_cli *cli, rv_err **err)
 
     cli->app.mcp = &lists;
     cli->app.capability_dirs = dirs;
-    int rc = rv_cli_values(cli, "capability-path", dirs, RV_COUNT(dirs), &cli->app.n_capability_dirs, err);
+    int rc = cli_values(cli, "capability-path", dirs, RV_COUNT(dirs), &cli->app.n_capability_dirs, err);
     if (rc == 0)
-        rc = rv_cli_check(cli, err);
+        rc = cli_check(cli, err);
     if (rc == 0)
-        rc = rv_cli_check_apart(cli, err);
+        rc = cli_check_apart(cli, err);
     if (rc == 0)
         rc = say_where(cli, err);
     if (rc == 0)
@@ -228,16 +228,16 @@ static int run_verb(struct rv_cli *cli, const struct rv_cli_verb *verb, int argc
 {
     rv_err *err = NULL;
 
-    int rc = rv_cli_parse(verb, argc, argv, cli, &err);
+    int rc = cli_parse(verb, argc, argv, cli, &err);
     if (rc == 0) {
-        cli->debug = rv_cli_flag(cli, "debug");
-        if (rv_cli_flag(cli, "no-color"))
+        cli->debug = cli_flag(cli, "debug");
+        if (cli_flag(cli, "no-color"))
             cli->out_color = cli->err_color = false;
-        if (rv_cli_flag(cli, "help"))
+        if (cli_flag(cli, "help"))
             return print_help(cli, verb);
         rc = run_checked(cli, &err);
     }
-    int status = rc < 0 ? rv_cli_report(cli, err) : rc;
+    int status = rc < 0 ? cli_report(cli, err) : rc;
     rv_log_free(cli->app.log);
     return status;
 }
@@ -251,19 +251,19 @@ static int run_below(struct rv_cli *cli, const struct rv_cli_verb *verb, int arg
         return print_help(cli, verb);
     if (!word[0] || word[0] == '-')
         return run_verb(cli, verb->subs[0], argc, argv);
-    const struct rv_cli_verb *sub = rv_cli_find_verb(verb->name, word);
+    const struct rv_cli_verb *sub = cli_find_verb(verb->name, word);
     return sub ? run_verb(cli, sub, argc - 1, argv + 1) : unknown_verb(cli, verb, word);
 }
 
 static int help(struct rv_cli *cli, int argc, char **argv)
 {
-    const struct rv_cli_verb *verb = argc > 0 ? rv_cli_find_verb(argv[0], NULL) : NULL;
+    const struct rv_cli_verb *verb = argc > 0 ? cli_find_verb(argv[0], NULL) : NULL;
 
     if (argc > 0 && !verb)
         return unknown_verb(cli, NULL, argv[0]);
     if (argc < 2 || !verb->subs)
         return print_help(cli, verb);
-    const struct rv_cli_verb *sub = rv_cli_find_verb(argv[0], argv[1]);
+    const struct rv_cli_verb *sub = cli_find_verb(argv[0], argv[1]);
     return sub ? print_help(cli, sub) : unknown_verb(cli, verb, argv[1]);
 }
 
@@ -281,7 +281,7 @@ int main(int argc, char **argv)
     occupy_standard_streams();
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
     bool plain = (no_color && no_color[0]) || (term && strcmp(term, "dumb") == 0);
-    struct rv_cli cli = {.verbs = rv_cli_verbs, .out_tty = isatty(STDOUT_FILENO), .err_tty = isatty(STDERR_FILENO)};
+    struct rv_cli cli = {.verbs = cli_verbs, .out_tty = isatty(STDOUT_FILENO), .err_tty = isatty(STDERR_FILENO)};
 
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of the write */
     signal(SIGXFSZ, SIG_IGN); /* and so is a file that may not grow */
@@ -291,14 +291,14 @@ int main(int argc, char **argv)
     cli.err_color = cli.err_tty && !plain;
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         int status = print_help(&cli, NULL);
-        return rv_cli_flush(argc < 2 ? RV_EXIT_USAGE : status, false);
+        return cli_flush(argc < 2 ? RV_EXIT_USAGE : status, false);
     }
     const char *name = strcmp(argv[1], "--version") == 0 ? "version" : argv[1];
     if (strcmp(name, "help") == 0)
-        return rv_cli_flush(help(&cli, argc - 2, argv + 2), false);
-    const struct rv_cli_verb *verb = rv_cli_find_verb(name, NULL);
+        return cli_flush(help(&cli, argc - 2, argv + 2), false);
+    const struct rv_cli_verb *verb = cli_find_verb(name, NULL);
     int status = !verb        ? unknown_verb(&cli, NULL, name)
                  : verb->subs ? run_below(&cli, verb, argc - 2, argv + 2)
                               : run_verb(&cli, verb, argc - 2, argv + 2);
-    return rv_cli_flush(status, cli.verb && cli.verb->outlives_reader && !rv_cli_flag(&cli, "help"));
+    return cli_flush(status, cli.verb && cli.verb->outlives_reader && !cli_flag(&cli, "help"));
 }

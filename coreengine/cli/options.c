@@ -74,35 +74,35 @@ static const struct rv_cli_option loading[] = {
     SCHEMA_DIR, {"store", 0, "URL", "also search this store for declared agents", "FILE", false}, USER, TENANT};
 
 #define GROUP(name, list) const struct rv_cli_group name = {#list, list, RV_COUNT(list)}
-GROUP(rv_cli_common, common);
-GROUP(rv_cli_of_stores, stores);
-GROUP(rv_cli_of_commits, commits);
-GROUP(rv_cli_of_places, places);
-GROUP(rv_cli_of_runs, results);
-GROUP(rv_cli_of_work, work);
-GROUP(rv_cli_of_agents, sources);
-GROUP(rv_cli_of_pipelines, loading);
-const struct rv_cli_group *const rv_cli_groups[] = {&rv_cli_common,    &rv_cli_of_runs,      &rv_cli_of_work,
-                                                    &rv_cli_of_places, &rv_cli_of_stores,    &rv_cli_of_commits,
-                                                    &rv_cli_of_agents, &rv_cli_of_pipelines, NULL};
+GROUP(cli_common, common);
+GROUP(cli_of_stores, stores);
+GROUP(cli_of_commits, commits);
+GROUP(cli_of_places, places);
+GROUP(cli_of_runs, results);
+GROUP(cli_of_work, work);
+GROUP(cli_of_agents, sources);
+GROUP(cli_of_pipelines, loading);
+const struct rv_cli_group *const cli_groups[] = {&cli_common,    &cli_of_runs,      &cli_of_work,
+                                                 &cli_of_places, &cli_of_stores,    &cli_of_commits,
+                                                 &cli_of_agents, &cli_of_pipelines, NULL};
 
-const struct rv_cli_takes rv_cli_takes_runs = {"run", "last", "reeve runs list --ids"},
-                          rv_cli_takes_sessions = {"session", "", "reeve sessions list --ids"},
-                          rv_cli_takes_agents = {"agent", "", "reeve agents list --names"},
-                          rv_cli_takes_tasks = {"task", "", "reeve tasks list --ids"},
-                          rv_cli_takes_schedules = {"schedule", "", "reeve schedules list --names"},
-                          rv_cli_takes_keys = {"key", "", "reeve keys list --ids"},
-                          rv_cli_takes_kinds = {"kind", "", "reeve entities list --ids"};
+const struct rv_cli_takes cli_takes_runs = {"run", "last", "reeve runs list --ids"},
+                          cli_takes_sessions = {"session", "", "reeve sessions list --ids"},
+                          cli_takes_agents = {"agent", "", "reeve agents list --names"},
+                          cli_takes_tasks = {"task", "", "reeve tasks list --ids"},
+                          cli_takes_schedules = {"schedule", "", "reeve schedules list --names"},
+                          cli_takes_keys = {"key", "", "reeve keys list --ids"},
+                          cli_takes_kinds = {"kind", "", "reeve entities list --ids"};
 
 /* --- verbs --- */
 
-const char *rv_cli_short_name(const struct rv_cli_verb *verb)
+const char *cli_short_name(const struct rv_cli_verb *verb)
 {
     const char *blank = strchr(verb->name, ' ');
     return blank ? blank + 1 : verb->name;
 }
 
-const struct rv_cli_option *rv_cli_option_at(const struct rv_cli_verb *verb, size_t i)
+const struct rv_cli_option *cli_option_at(const struct rv_cli_verb *verb, size_t i)
 {
     if (i < verb->n_options)
         return &verb->options[i];
@@ -112,12 +112,12 @@ const struct rv_cli_option *rv_cli_option_at(const struct rv_cli_verb *verb, siz
             return &verb->groups[g]->options[i];
         i -= verb->groups[g]->n;
     }
-    return i < rv_cli_common.n ? &rv_cli_common.options[i] : NULL;
+    return i < cli_common.n ? &cli_common.options[i] : NULL;
 }
 
 /* --- what was given --- */
 
-const char *rv_cli_value(const struct rv_cli *cli, const char *name)
+const char *cli_value(const struct rv_cli *cli, const char *name)
 {
     for (size_t i = cli->n_given; i-- > 0;)
         if (strcmp(cli->given[i].option->name, name) == 0)
@@ -125,7 +125,7 @@ const char *rv_cli_value(const struct rv_cli *cli, const char *name)
     return NULL;
 }
 
-bool rv_cli_flag(const struct rv_cli *cli, const char *name)
+bool cli_flag(const struct rv_cli *cli, const char *name)
 {
     for (size_t i = 0; i < cli->n_given; i++)
         if (strcmp(cli->given[i].option->name, name) == 0)
@@ -133,7 +133,7 @@ bool rv_cli_flag(const struct rv_cli *cli, const char *name)
     return false;
 }
 
-const char *rv_cli_nth(const struct rv_cli *cli, const char *name, size_t i)
+const char *cli_nth(const struct rv_cli *cli, const char *name, size_t i)
 {
     for (size_t k = 0; k < cli->n_given; k++)
         if (strcmp(cli->given[k].option->name, name) == 0 && i-- == 0)
@@ -141,14 +141,14 @@ const char *rv_cli_nth(const struct rv_cli *cli, const char *name, size_t i)
     return NULL;
 }
 
-int rv_cli_values(const struct rv_cli *cli, const char *name, const char **out, size_t max, size_t *n, rv_err **err)
+int cli_values(const struct rv_cli *cli, const char *name, const char **out, size_t max, size_t *n, rv_err **err)
 {
     const char *value;
 
     *n = 0;
-    for (size_t i = 0; (value = rv_cli_nth(cli, name, i)); i++) {
+    for (size_t i = 0; (value = cli_nth(cli, name, i)); i++) {
         if (i == max)
-            return rv_cli_usage(cli, err, "more than %zu --%s", max, name);
+            return cli_usage(cli, err, "more than %zu --%s", max, name);
         out[i] = value;
         *n = i + 1;
     }
@@ -159,15 +159,15 @@ static const struct rv_cli_option *find(const struct rv_cli_verb *verb, rv_str n
 {
     const struct rv_cli_option *o;
 
-    for (size_t i = 0; (o = rv_cli_option_at(verb, i)); i++)
+    for (size_t i = 0; (o = cli_option_at(verb, i)); i++)
         if (letter ? o->letter == letter : rv_str_is(name, o->name))
             return o;
     return NULL;
 }
 
-int rv_cli_int(const struct rv_cli *cli, const char *name, int64_t least, int64_t most, int64_t *inout, rv_err **err)
+int cli_int(const struct rv_cli *cli, const char *name, int64_t least, int64_t most, int64_t *inout, rv_err **err)
 {
-    const char *text = rv_cli_value(cli, name);
+    const char *text = cli_value(cli, name);
     char *end = NULL;
 
     if (!text)
@@ -186,14 +186,14 @@ int rv_cli_int(const struct rv_cli *cli, const char *name, int64_t least, int64_
     return 0;
 }
 
-int rv_cli_span(const struct rv_cli *cli, const char *name, int64_t none, int64_t *inout_us, rv_err **err)
+int cli_span(const struct rv_cli *cli, const char *name, int64_t none, int64_t *inout_us, rv_err **err)
 {
-    const char *text = rv_cli_value(cli, name);
+    const char *text = cli_value(cli, name);
     int64_t us = 0;
 
     if (!text)
         return 0;
-    int rc = rv_cli_parse_duration(text, &us, err);
+    int rc = cli_parse_duration(text, &us, err);
     if (rc < 0)
         return RV_WRAP(err, rc, "read --%s", name);
     *inout_us = us > 0 ? us : none;
@@ -219,7 +219,7 @@ static int give(struct rv_cli *out, const struct rv_cli_option *o, const char *v
 {
     if (out->n_given == RV_CLI_MAX_ARGS)
         return RV_FAIL(err, RV_E_LIMIT, "more than %d options", RV_CLI_MAX_ARGS);
-    if (!o->many && o->arg && rv_cli_value(out, o->name))
+    if (!o->many && o->arg && cli_value(out, o->name))
         return RV_FAIL(err, RV_E_INVALID, "option --%s is given twice", o->name);
     bool free_text = !o->words || strcmp(o->words, "FILE") == 0 || strcmp(o->words, "DIR") == 0;
     if (value && !free_text && !is_word(o->words, value)) {
@@ -254,7 +254,7 @@ static int misused(const struct rv_cli_option *o, rv_err **err)
     return rc;
 }
 
-int rv_cli_parse(const struct rv_cli_verb *verb, int argc, char **argv, struct rv_cli *out, rv_err **err)
+int cli_parse(const struct rv_cli_verb *verb, int argc, char **argv, struct rv_cli *out, rv_err **err)
 {
     bool only_words = false;
 
@@ -279,7 +279,7 @@ int rv_cli_parse(const struct rv_cli_verb *verb, int argc, char **argv, struct r
                                         : name.len == 1 ? find(verb, name, word[1])
                                                         : NULL;
         if (!o)
-            return rv_cli_unknown_option(out, word, name, err);
+            return cli_unknown_option(out, word, name, err);
         const char *value = eq ? eq + 1 : NULL;
         if (o->arg && !value) {
             if (++i >= argc)
@@ -299,7 +299,7 @@ int rv_cli_parse(const struct rv_cli_verb *verb, int argc, char **argv, struct r
 
 /* --- the rules of the table --- */
 
-int rv_cli_usage(const struct rv_cli *cli, rv_err **err, const char *fmt, ...)
+int cli_usage(const struct rv_cli *cli, rv_err **err, const char *fmt, ...)
 {
     const struct rv_cli_verb *v = cli->verb;
     rv_buf text = RV_BUF_INIT(4096);
@@ -346,7 +346,7 @@ static int check_excludes(const struct rv_cli *cli, const char **at, rv_err **er
         rv_buf_printf(&all, "%s--%.*s", first ? "" : next.len ? ", " : " and ", RV_STR_ARG(word));
     }
     *at += **at == ';';
-    int rc = n > 1 ? rv_cli_usage(cli, err, "%s exclude each other", rv_buf_cstr(&all)) : 0;
+    int rc = n > 1 ? cli_usage(cli, err, "%s exclude each other", rv_buf_cstr(&all)) : 0;
     rv_buf_fini(&all);
     return rc;
 }
@@ -357,16 +357,16 @@ static int too_many_words(const struct rv_cli *cli, rv_err **err)
     const struct rv_cli_verb *v = cli->verb;
     const char *word = cli->words[v->max_words];
 
-    if (v->max_words != 1 || !find(v, RV_STR_LIT("input"), 0) || rv_cli_value(cli, "input") || strstr(word, ".y"))
-        return rv_cli_usage(cli, err, "`reeve %s` does not take \"%s\"", v->name, word);
+    if (v->max_words != 1 || !find(v, RV_STR_LIT("input"), 0) || cli_value(cli, "input") || strstr(word, ".y"))
+        return cli_usage(cli, err, "`reeve %s` does not take \"%s\"", v->name, word);
     rv_buf line = RV_BUF_INIT(4096);
     rv_buf_printf(&line, "reeve %s ", v->name);
-    rv_cli_write_word(cli->words[0], &line);
+    cli_write_word(cli->words[0], &line);
     rv_buf_puts(&line, " --input ");
     rv_buf input = RV_BUF_INIT(4096);
     for (size_t i = 1; i < cli->n_words; i++)
         rv_buf_printf(&input, "%s%s", i > 1 ? " " : "", cli->words[i]);
-    rv_cli_write_word(rv_buf_cstr(&input), &line);
+    cli_write_word(rv_buf_cstr(&input), &line);
     int rc = RV_FAIL(err, RV_E_INVALID, "`reeve %s` does not take \"%s\"", v->name, word);
     if (input.rc == 0 && line.rc == 0)
         rv_err_hint(err, "write the input behind --input: %s", rv_buf_cstr(&line));
@@ -377,19 +377,19 @@ static int too_many_words(const struct rv_cli *cli, rv_err **err)
     return rc;
 }
 
-int rv_cli_check(const struct rv_cli *cli, rv_err **err)
+int cli_check(const struct rv_cli *cli, rv_err **err)
 {
     const struct rv_cli_verb *v = cli->verb;
     int rc = 0;
 
     if (cli->n_words < v->min_words)
-        return rv_cli_usage(cli, err, "`reeve %s` needs %s", v->name, v->args);
+        return cli_usage(cli, err, "`reeve %s` needs %s", v->name, v->args);
     if (cli->n_words > v->max_words)
         return too_many_words(cli, err);
     for (const char *at = v->needs; at && *at && rc == 0; at += *at == ';') {
         rv_str word = next_word(&at), needed = next_word(&at);
         if (is_given(cli, word) && !is_given(cli, needed))
-            rc = rv_cli_usage(cli, err, "--%.*s needs --%.*s", RV_STR_ARG(word), RV_STR_ARG(needed));
+            rc = cli_usage(cli, err, "--%.*s needs --%.*s", RV_STR_ARG(word), RV_STR_ARG(needed));
     }
     for (const char *at = v->excludes; at && *at && rc == 0;)
         rc = check_excludes(cli, &at, err);

@@ -206,7 +206,7 @@ static void *write_what_comes(void *self)
 
 /* --- for the rest of the command line --- */
 
-void rv_cli_outlet_open(rv_log *log)
+void cli_outlet_open(rv_log *log)
 {
     if (is_open || fflush(stdout) != 0)
         return;
@@ -217,7 +217,7 @@ void rv_cli_outlet_open(rv_log *log)
     is_open = rv_thread_start(write_what_comes, NULL, &outlet.thread, NULL) == 0;
 }
 
-bool rv_cli_outlet_put(int fd, rv_str text)
+bool cli_outlet_put(int fd, rv_str text)
 {
     struct head head = {fd, text.len};
 
@@ -243,7 +243,7 @@ bool rv_cli_outlet_put(int fd, rv_str text)
     return true;
 }
 
-bool rv_cli_outlet_is_behind(void)
+bool cli_outlet_is_behind(void)
 {
     if (!is_open)
         return false;
@@ -253,12 +253,12 @@ bool rv_cli_outlet_is_behind(void)
     return is;
 }
 
-int rv_cli_outlet_failed(int fd)
+int cli_outlet_failed(int fd)
 {
     return is_open ? has_failed(fd) : 0;
 }
 
-int rv_cli_outlet_close(void)
+int cli_outlet_close(void)
 {
     if (!is_open)
         return 0;

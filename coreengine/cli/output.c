@@ -14,7 +14,7 @@ static int write_errno; /* the first failure of stdout; set and read by the main
 /* False: a write failed. One that is handed to the outlet has not, so far. */
 static bool emit(int fd, const char *bytes, size_t n)
 {
-    return rv_cli_outlet_put(fd, (rv_str){bytes, n}) || fwrite(bytes, 1, n, fd == STDOUT_FILENO ? stdout : stderr) == n;
+    return cli_outlet_put(fd, (rv_str){bytes, n}) || fwrite(bytes, 1, n, fd == STDOUT_FILENO ? stdout : stderr) == n;
 }
 
 /* C1 controls steer terminals as escape sequences do, and nothing here means to write one. Texts of others are made
@@ -44,7 +44,7 @@ static bool is_terminal(void)
     return is;
 }
 
-void rv_cli_out(rv_str text)
+void cli_out(rv_str text)
 {
     bool ok =
         !text.len || (is_terminal() ? write_without_c1(text, STDOUT_FILENO) : emit(STDOUT_FILENO, text.ptr, text.len));
@@ -52,39 +52,39 @@ void rv_cli_out(rv_str text)
         write_errno = errno ? errno : EIO;
 }
 
-bool rv_cli_out_now(rv_str text)
+bool cli_out_now(rv_str text)
 {
-    rv_cli_out(text);
-    int number = rv_cli_outlet_failed(STDOUT_FILENO);
+    cli_out(text);
+    int number = cli_outlet_failed(STDOUT_FILENO);
     if (number == 0 && fflush(stdout) != 0)
         number = errno;
     write_errno = write_errno ? write_errno : number;
     return !write_errno;
 }
 
-int rv_cli_print(int rc, rv_buf *text, rv_err **err)
+int cli_print(int rc, rv_buf *text, rv_err **err)
 {
     if (rc == 0)
         rc = rv_buf_check(text, "output", err);
     if (rc == 0)
-        rv_cli_out(rv_buf_str(text));
+        cli_out(rv_buf_str(text));
     rv_buf_fini(text);
     return rc;
 }
 
-void rv_cli_err(rv_str text)
+void cli_err(rv_str text)
 {
     if (text.len)
         RV_IGNORE(!write_without_c1(text, STDERR_FILENO), "there is nowhere else to say it");
 }
 
-void rv_cli_say_text(rv_buf *text)
+void cli_say_text(rv_buf *text)
 {
-    rv_cli_err(rv_buf_str(text));
+    cli_err(rv_buf_str(text));
     rv_buf_fini(text);
 }
 
-void rv_cli_say(const char *fmt, ...)
+void cli_say(const char *fmt, ...)
 {
     rv_buf text = RV_BUF_INIT(1 << 20);
     va_list ap;
@@ -92,12 +92,12 @@ void rv_cli_say(const char *fmt, ...)
     va_start(ap, fmt);
     rv_buf_vprintf(&text, fmt, ap);
     va_end(ap);
-    rv_cli_say_text(&text);
+    cli_say_text(&text);
 }
 
-bool rv_cli_out_rest(void)
+bool cli_out_rest(void)
 {
-    int number = rv_cli_outlet_close();
+    int number = cli_outlet_close();
 
     if (number == 0 && fflush(stdout) != 0)
         number = errno;
@@ -105,9 +105,9 @@ bool rv_cli_out_rest(void)
     return !write_errno;
 }
 
-int rv_cli_flush(int status, bool outlives_reader)
+int cli_flush(int status, bool outlives_reader)
 {
-    RV_IGNORE(!rv_cli_out_rest(), "write_errno says it");
+    RV_IGNORE(!cli_out_rest(), "write_errno says it");
     if (!write_errno || (write_errno == EPIPE && outlives_reader))
         return status;
     if (write_errno != EPIPE) /* a reader that went away needs no message */
@@ -117,7 +117,7 @@ int rv_cli_flush(int status, bool outlives_reader)
     return status == RV_EXIT_COMPLETED ? RV_EXIT_FAILED : status;
 }
 
-int rv_cli_exit_of(enum rv_run_status status)
+int cli_exit_of(enum rv_run_status status)
 {
     switch (status) {
     case RV_RUN_COMPLETED:
@@ -191,7 +191,7 @@ static const struct {
     {"the SDK folder \"", "--sdk \""},
 };
 
-void rv_cli_write_said(rv_str text, rv_buf *b)
+void cli_write_said(rv_str text, rv_buf *b)
 {
     while (text.len) {
         const char *first = NULL;
@@ -213,48 +213,47 @@ void rv_cli_write_said(rv_str text, rv_buf *b)
     }
 }
 
-int rv_cli_report(const struct rv_cli *cli, rv_err *err)
+int cli_report(const struct rv_cli *cli, rv_err *err)
 {
     rv_buf text = RV_BUF_INIT(1 << 20), raw = RV_BUF_INIT(1 << 20), said = RV_BUF_INIT(1 << 20);
     int status = exit_of_error(err);
 
     rv_err_write_text(err, cli->debug, &raw);
-    rv_cli_write_said(rv_buf_str(&raw), &said);
+    cli_write_said(rv_buf_str(&raw), &said);
     rv_buf_puts(&text, cli->err_color ? "\033[1;31mreeve:\033[0m " : "reeve: ");
-    rv_cli_write_safe(rv_buf_str(&said), &text); /* it may quote what models and tools said */
+    cli_write_safe(rv_buf_str(&said), &text); /* it may quote what models and tools said */
     rv_buf_fini(&raw);
     rv_buf_fini(&said);
-    rv_cli_say_text(&text);
+    cli_say_text(&text);
     rv_err_free(err);
     return status;
 }
 
 /* --- findings --- */
 
-void rv_cli_say_findings(const struct rv_cli *cli, const rv_findings *findings)
+void cli_say_findings(const struct rv_cli *cli, const rv_findings *findings)
 {
     rv_buf raw = RV_BUF_INIT(64 << 20), text = RV_BUF_INIT(64 << 20);
 
     if (findings && rv_findings_n(findings))
         rv_findings_write_text(findings, cli->err_color, &raw);
-    rv_cli_write_said(rv_buf_str(&raw), &text);
+    cli_write_said(rv_buf_str(&raw), &text);
     rv_buf_fini(&raw);
-    rv_cli_say_text(&text);
+    cli_say_text(&text);
 }
 
-bool rv_cli_sound(const struct rv_cli *cli, const struct rv_app_loaded *l, bool warnings)
+bool cli_sound(const struct rv_cli *cli, const struct rv_app_loaded *l, bool warnings)
 {
     bool sound = l->pipeline && rv_findings_n_errors(l->findings) == 0;
 
     if (!sound || warnings)
-        rv_cli_say_findings(cli, l->findings);
+        cli_say_findings(cli, l->findings);
     return sound;
 }
 
 /* --- lines of --events that the engine does not write --- */
 
-bool rv_cli_out_delta(const struct rv_pipeline *pipeline, const struct rv_delta_from *from,
-                      const struct rv_llm_delta *d)
+bool cli_out_delta(const struct rv_pipeline *pipeline, const struct rv_delta_from *from, const struct rv_llm_delta *d)
 {
     rv_buf line = RV_BUF_INIT(2 * RV_LLM_MAX_REPLY);
     rv_jw w = rv_jw_on(&line);
@@ -272,25 +271,25 @@ bool rv_cli_out_delta(const struct rv_pipeline *pipeline, const struct rv_delta_
         rv_jw_kv_bool(&w, "muted", true);
     rv_jw_obj_end(&w);
     rv_buf_putc(&line, '\n');
-    bool ok = rv_cli_out_now(rv_buf_str(&line));
+    bool ok = cli_out_now(rv_buf_str(&line));
     rv_buf_fini(&line);
     return ok;
 }
 
-bool rv_cli_tell_end(const rv_envelope *env, const rv_err *err)
+bool cli_tell_end(const rv_envelope *env, const rv_err *err)
 {
     static const enum rv_emit_kind kinds[] = {RV_EMIT_ERROR, RV_EMIT_DONE};
     rv_buf raw = RV_BUF_INIT(MAX_WHY), why = RV_BUF_INIT(2 * MAX_WHY), line = RV_BUF_INIT(8 * MAX_WHY);
 
     rv_err_write_chain(err, &raw);
-    rv_cli_write_said(rv_buf_str(&raw), &why);
+    cli_write_said(rv_buf_str(&raw), &why);
     rv_err *told = NULL;
     RV_IGNORE(RV_FAIL(&told, rv_err_code(err), "%s", rv_buf_cstr(&why)), "it only carries the text");
     for (size_t i = 0; i < RV_COUNT(kinds); i++) {
         rv_engine_write_unkept_end(kinds[i], env, rv_app_now_us(), told, &line);
         rv_buf_putc(&line, '\n');
     }
-    bool ok = rv_cli_out_now(rv_buf_str(&line));
+    bool ok = cli_out_now(rv_buf_str(&line));
     rv_err_free(told);
     rv_buf_fini(&raw);
     rv_buf_fini(&line);

@@ -22,13 +22,13 @@ static void overview(bool color, rv_buf *b)
     rv_buf_puts(b, "reeve runs LLM-agent pipelines that are declared in YAML.\n\n");
     heading(b, color, "Usage");
     rv_buf_puts(b, "  reeve VERB [OPTIONS] ...\n\n");
-    for (size_t i = 0; rv_cli_verbs[i] && !rv_cli_verbs[i]->hidden; i++) {
-        const char *job = rv_cli_job_of(rv_cli_verbs[i]);
+    for (size_t i = 0; cli_verbs[i] && !cli_verbs[i]->hidden; i++) {
+        const char *job = cli_job_of(cli_verbs[i]);
         if (job && i > 0)
             rv_buf_puts(b, "\n");
         if (job)
             heading(b, color, job);
-        rv_buf_printf(b, "  %-10s  %s\n", rv_cli_verbs[i]->name, rv_cli_verbs[i]->summary);
+        rv_buf_printf(b, "  %-10s  %s\n", cli_verbs[i]->name, cli_verbs[i]->summary);
     }
     rv_buf_puts(b, "\n");
     heading(b, color, "Examples");
@@ -61,22 +61,22 @@ static void list_subs(const struct rv_cli_verb *verb, bool color, rv_buf *b)
     size_t width = MIN_SUB;
 
     for (size_t i = 0; verb->subs[i]; i++) {
-        size_t n = strlen(rv_cli_short_name(verb->subs[i])) + 1 + strlen(verb->subs[i]->args);
+        size_t n = strlen(cli_short_name(verb->subs[i])) + 1 + strlen(verb->subs[i]->args);
         width = n > width && n <= SUB_WIDTH ? n : width;
     }
     rv_buf_puts(b, "\n");
     heading(b, color, "Verbs");
     for (size_t i = 0; verb->subs[i]; i++) {
         rv_buf left = RV_BUF_INIT(256);
-        rv_buf_printf(&left, "%s %s", rv_cli_short_name(verb->subs[i]), verb->subs[i]->args);
+        rv_buf_printf(&left, "%s %s", cli_short_name(verb->subs[i]), verb->subs[i]->args);
         rv_buf_printf(b, "  %-*s  %s\n", (int)width, rv_buf_cstr(&left), verb->subs[i]->summary);
         rv_buf_fini(&left);
     }
     rv_buf_printf(b, "\n`reeve %s VERB --help` explains one; without a verb it is `%s`.\n", verb->name,
-                  rv_cli_short_name(verb->subs[0]));
+                  cli_short_name(verb->subs[0]));
 }
 
-void rv_cli_write_help(const struct rv_cli_verb *verb, bool color, rv_buf *b)
+void cli_write_help(const struct rv_cli_verb *verb, bool color, rv_buf *b)
 {
     if (!verb) {
         overview(color, b);
@@ -93,16 +93,16 @@ void rv_cli_write_help(const struct rv_cli_verb *verb, bool color, rv_buf *b)
         list_subs(verb, color, b);
     const struct rv_cli_option *o;
     size_t i = 0;
-    if (!verb->subs && rv_cli_option_at(verb, 0) != rv_cli_common.options) {
+    if (!verb->subs && cli_option_at(verb, 0) != cli_common.options) {
         rv_buf_puts(b, "\n");
         heading(b, color, "Options");
-        for (; (o = rv_cli_option_at(verb, i)) != rv_cli_common.options; i++)
+        for (; (o = cli_option_at(verb, i)) != cli_common.options; i++)
             option_line(o, b);
     }
     if (!verb->subs) {
         rv_buf_puts(b, "\n");
         heading(b, color, "Common options");
-        for (; (o = rv_cli_option_at(verb, i)); i++)
+        for (; (o = cli_option_at(verb, i)); i++)
             option_line(o, b);
     }
     rv_buf_puts(b, "\n");
@@ -154,14 +154,14 @@ static void man_overview(rv_buf *b)
     rv_buf_puts(
         b, ".TH REEVE 1 \"\" \"reeve\" \"User commands\"\n.SH NAME\nreeve \\- run LLM\\-agent pipelines declared in "
            "YAML\n.SH SYNOPSIS\n\\fBreeve\\fR \\fIVERB\\fR [\\fIOPTIONS\\fR] ...\n.SH VERBS\n");
-    for (size_t i = 0; rv_cli_verbs[i]; i++)
-        if (!rv_cli_verbs[i]->hidden) {
-            const char *job = rv_cli_job_of(rv_cli_verbs[i]);
+    for (size_t i = 0; cli_verbs[i]; i++)
+        if (!cli_verbs[i]->hidden) {
+            const char *job = cli_job_of(cli_verbs[i]);
             if (job)
                 rv_buf_printf(b, ".SS %s\n", job);
-            rv_buf_printf(b, ".TP\n\\fB%s\\fR\n", rv_cli_verbs[i]->name);
-            troff(b, rv_cli_verbs[i]->summary);
-            rv_buf_printf(b, "; see \\fBreeve\\-%s\\fR(1)\n", rv_cli_verbs[i]->name);
+            rv_buf_printf(b, ".TP\n\\fB%s\\fR\n", cli_verbs[i]->name);
+            troff(b, cli_verbs[i]->summary);
+            rv_buf_printf(b, "; see \\fBreeve\\-%s\\fR(1)\n", cli_verbs[i]->name);
         }
 }
 
@@ -180,7 +180,7 @@ static void man_sub(const struct rv_cli_verb *verb, rv_buf *b)
     troff(b, verb->text);
     rv_buf_puts(b, "\n");
     const struct rv_cli_option *o;
-    for (size_t i = 0; (o = rv_cli_option_at(verb, i)) != rv_cli_common.options; i++)
+    for (size_t i = 0; (o = cli_option_at(verb, i)) != cli_common.options; i++)
         man_option(o, b);
     rv_buf_puts(b, ".PP\n.nf\n");
     troff(b, verb->examples);
@@ -210,7 +210,7 @@ static void man_verb(const struct rv_cli_verb *verb, rv_buf *b)
     }
     rv_buf_puts(b, ".SH OPTIONS\n");
     const struct rv_cli_option *o;
-    for (size_t i = 0; (o = rv_cli_option_at(verb, i)); i++)
+    for (size_t i = 0; (o = cli_option_at(verb, i)); i++)
         man_option(o, b);
     rv_buf_puts(b, ".SH EXAMPLES\n.nf\n");
     troff(b, verb->examples);
@@ -242,7 +242,7 @@ static void man_environment(rv_buf *b)
         rv_buf_printf(b, ".TP\n\\fB%s\\fR\n%s\n", variables[i].name, variables[i].doc);
 }
 
-void rv_cli_write_man(const struct rv_cli_verb *verb, rv_buf *b)
+void cli_write_man(const struct rv_cli_verb *verb, rv_buf *b)
 {
     if (verb)
         man_verb(verb, b);
@@ -307,17 +307,17 @@ static void reference_verb(const struct rv_cli_verb *v, rv_buf *b)
         reference_verb(v->subs[i], b);
 }
 
-void rv_cli_write_reference(rv_buf *b)
+void cli_write_reference(rv_buf *b)
 {
     rv_buf_puts(
         b, "# Command line\n\nGenerated by `reeve docs reference cli`; do not edit. `reeve VERB --help` and the man "
            "pages have examples.\n\n## Options of several verbs\n\nAll verbs have *common*; the others belong to "
            "the verbs that refer to them.\n");
-    for (size_t i = 0; rv_cli_groups[i]; i++) {
-        rv_buf_printf(b, "\n### %s\n", rv_cli_groups[i]->title);
-        reference_options(rv_cli_groups[i]->options, rv_cli_groups[i]->n, NULL, b);
+    for (size_t i = 0; cli_groups[i]; i++) {
+        rv_buf_printf(b, "\n### %s\n", cli_groups[i]->title);
+        reference_options(cli_groups[i]->options, cli_groups[i]->n, NULL, b);
     }
-    for (size_t i = 0; rv_cli_verbs[i]; i++)
-        if (!rv_cli_verbs[i]->hidden)
-            reference_verb(rv_cli_verbs[i], b);
+    for (size_t i = 0; cli_verbs[i]; i++)
+        if (!cli_verbs[i]->hidden)
+            reference_verb(cli_verbs[i], b);
 }

@@ -88,7 +88,7 @@ static void draw(rv_progress *p, rv_buf *b)
     erase(p, b);
     if (waiting) {
         rv_buf time = RV_BUF_INIT(64);
-        rv_cli_write_duration(&time, now - oldest);
+        cli_write_duration(&time, now - oldest);
         rv_str names = rv_utf8_cut(rv_buf_str(&line), width_beside(44));
         rv_buf_puts(b, p->utf8 ? dots[now / 100000 % 10] : "*");
         if (names.len == 0) { /* the line would not fit */
@@ -107,7 +107,7 @@ static void draw(rv_progress *p, rv_buf *b)
 
 static void flush(rv_buf *b)
 {
-    rv_cli_err(rv_buf_str(b));
+    cli_err(rv_buf_str(b));
     rv_buf_clear(b);
 }
 
@@ -126,7 +126,7 @@ static void *redraw(void *arg)
         pthread_cond_timedwait(&p->wake, &p->lock, &until);
         if (p->stopped)
             break;
-        if (rv_cli_outlet_is_behind())
+        if (cli_outlet_is_behind())
             continue; /* of what stands still the last drawing is enough */
         draw(p, &b);
         flush(&b);
@@ -136,14 +136,14 @@ static void *redraw(void *arg)
     return NULL;
 }
 
-rv_progress *rv_progress_new(const struct rv_cli *cli, const struct rv_pipeline *p, unsigned parts)
+rv_progress *cli_progress_new(const struct rv_cli *cli, const struct rv_pipeline *p, unsigned parts)
 {
     bool live = parts & RV_PROGRESS_LIVE, timeline = parts & RV_PROGRESS_TIMELINE;
     rv_progress *g = calloc(1, sizeof *g);
     if (!g)
         return NULL;
     *g = (rv_progress){.cli = cli, .pipeline = p, .live = live, .timeline = timeline, .utf8 = is_utf8()};
-    g->usage = timeline ? rv_cli_tally_new(p) : NULL;
+    g->usage = timeline ? cli_tally_new(p) : NULL;
     pthread_condattr_t steady;
     pthread_condattr_init(&steady);
     pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
@@ -184,7 +184,7 @@ static void print_end(rv_progress *p, const struct span *s, json_object *json, r
     erase(p, b);
     rv_buf_printf(b, "%s%s%s %-20s ", color ? (bad ? "\033[31m" : "\033[32m") : "", mark, color ? "\033[0m" : "",
                   p->pipeline->agents[s->stage].name);
-    rv_cli_write_duration(b, s->ended_us - s->begun_us);
+    cli_write_duration(b, s->ended_us - s->begun_us);
     if (rv_json_get_text(json, "error", &error))
         rv_buf_printf(b, "  %s", error);
     if (rv_json_get_text(json, "next_stage", &next))
@@ -206,7 +206,7 @@ static void end_span(rv_progress *p, const struct rv_effect *e, json_object *jso
         print_end(p, s, json, b);
 }
 
-void rv_progress_event(rv_progress *p, const struct rv_effect *e, rv_str line)
+void cli_progress_event(rv_progress *p, const struct rv_effect *e, rv_str line)
 {
     rv_buf b = RV_BUF_INIT(1 << 20);
     json_object *json = NULL;
@@ -229,7 +229,7 @@ void rv_progress_event(rv_progress *p, const struct rv_effect *e, rv_str line)
         end_span(p, e, json, at, &b);
     else if (e->emit == RV_EMIT_LLM_RESULT) {
         rv_app_spent_read(json, &spent);
-        rv_cli_tally_add(p->usage, e->stage, &spent);
+        cli_tally_add(p->usage, e->stage, &spent);
     } else if (p->live && e->emit == RV_EMIT_RETRY && rv_json_get_text(json, "error", &text)) {
         erase(p, &b);
         rv_buf_printf(&b, "! %s: %s; trying again\n", p->pipeline->agents[e->stage].name, text);
@@ -243,7 +243,7 @@ void rv_progress_event(rv_progress *p, const struct rv_effect *e, rv_str line)
     json_object_put(json);
 }
 
-void rv_progress_delta(rv_progress *p, rv_str text)
+void cli_progress_delta(rv_progress *p, rv_str text)
 {
     if (!p)
         return;
@@ -298,7 +298,7 @@ static void write_timeline(const rv_progress *p, rv_buf *b)
     width = width > 60 ? 60 : width;
     int64_t total = end > p->begun_us ? end - p->begun_us : 1;
     rv_buf_puts(b, "timeline, ");
-    rv_cli_write_duration(b, total);
+    cli_write_duration(b, total);
     rv_buf_puts(b, " in all\n");
     for (size_t i = 0; i < p->n; i++) {
         const struct span *s = &p->spans[i];
@@ -309,13 +309,13 @@ static void write_timeline(const rv_progress *p, rv_buf *b)
             bar(p, s, total, width, b);
             rv_buf_putc(b, ' ');
         }
-        rv_cli_write_duration(b, s->ended_us - s->begun_us);
+        cli_write_duration(b, s->ended_us - s->begun_us);
         rv_buf_puts(b, s->status == 'e' ? "  failed\n" : s->status == 'k' ? "  skipped\n" : "\n");
     }
-    rv_cli_tally_write(p->usage, NULL, p->cli->err_color, b);
+    cli_tally_write(p->usage, NULL, p->cli->err_color, b);
 }
 
-void rv_progress_end(rv_progress *p)
+void cli_progress_end(rv_progress *p)
 {
     rv_buf timeline = RV_BUF_INIT(1 << 20);
 
@@ -323,10 +323,10 @@ void rv_progress_end(rv_progress *p)
         return;
     stop(p);
     write_timeline(p, &timeline);
-    rv_cli_say_text(&timeline);
+    cli_say_text(&timeline);
     pthread_mutex_destroy(&p->lock);
     pthread_cond_destroy(&p->wake);
-    rv_cli_tally_free(p->usage);
+    cli_tally_free(p->usage);
     free(p->spans);
     free(p);
 }

@@ -24,11 +24,11 @@ static void on_event(void *self, const struct rv_effect *e, rv_str line)
 {
     struct watch *w = self;
     if (w->events && !w->is_unread) {
-        rv_cli_out(line);
-        w->is_unread = !rv_cli_out_now(RV_STR_LIT("\n"));
+        cli_out(line);
+        w->is_unread = !cli_out_now(RV_STR_LIT("\n"));
     }
     w->has_end = w->has_end || e->emit == RV_EMIT_DONE;
-    rv_progress_event(w->progress, e, line);
+    cli_progress_event(w->progress, e, line);
 }
 
 static bool on_delta(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)
@@ -36,8 +36,8 @@ static bool on_delta(void *self, const struct rv_delta_from *from, const struct 
     struct watch *w = self;
 
     if (w->deltas && !w->is_unread)
-        w->is_unread = !rv_cli_out_delta(w->pipeline, from, d);
-    rv_progress_delta(w->progress, d->kind == RV_LLM_DELTA_TEXT ? d->text : (rv_str){NULL, 0});
+        w->is_unread = !cli_out_delta(w->pipeline, from, d);
+    cli_progress_delta(w->progress, d->kind == RV_LLM_DELTA_TEXT ? d->text : (rv_str){NULL, 0});
     return true;
 }
 
@@ -49,8 +49,8 @@ static void on_payload(void *self, int64_t call_id, const char *provider, rv_str
     (void)call_id;
     (void)provider;
     if (!w->payloads) {
-        rv_cli_err(body);
-        rv_cli_err(RV_STR_LIT("\n"));
+        cli_err(body);
+        cli_err(RV_STR_LIT("\n"));
         return;
     }
     errno = 0;
@@ -69,7 +69,7 @@ static int print_answer(const struct rv_cli *cli, const struct rv_pipeline *p, c
 
     if (rv_envelope_final_response(env, &p->response, &answer)) {
         if (cli->out_tty)
-            rv_cli_write_safe(answer, &text);
+            cli_write_safe(answer, &text);
         else
             rv_buf_add_str(&text, answer);
         if (!answer.len || answer.ptr[answer.len - 1] != '\n')
@@ -82,24 +82,24 @@ static int print_answer(const struct rv_cli *cli, const struct rv_pipeline *p, c
         rv_buf_putc(&text, '\n');
         json_object_put(outputs);
     }
-    return rv_cli_print(0, &text, err);
+    return cli_print(0, &text, err);
 }
 
-int rv_cli_print_result(const struct rv_cli *cli, const struct rv_pipeline *p, enum rv_run_status status,
-                        const rv_envelope *env, rv_err **err)
+int cli_print_result(const struct rv_cli *cli, const struct rv_pipeline *p, enum rv_run_status status,
+                     const rv_envelope *env, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
 
-    if (rv_cli_flag(cli, "events"))
+    if (cli_flag(cli, "events"))
         return 0;
-    if (rv_cli_flag(cli, "json"))
+    if (cli_flag(cli, "json"))
         rv_envelope_write_result(env, &p->response, &text);
-    else if (rv_cli_flag(cli, "state"))
+    else if (cli_flag(cli, "state"))
         rv_envelope_write_state(env, &text);
     else
         return rv_app_has_answer(status, env) ? print_answer(cli, p, env, err) : 0;
     rv_buf_putc(&text, '\n');
-    return rv_cli_print(0, &text, err);
+    return cli_print(0, &text, err);
 }
 
 /* Put an interrupted run where `resume` finds it. What is asked is said first: it must not be lost with the state. */
@@ -110,15 +110,15 @@ static int keep_interrupted(const struct rv_cli *cli, struct rv_app_run *run, rv
     const char *run_id = rv_envelope_fields(env)->envelope_id;
 
     if (run->journal) {
-        rv_cli_say_pending(cli, env, run->store, run_id);
+        cli_say_pending(cli, env, run->store, run_id);
         return 0;
     }
     int rc = rv_app_run_keep_file(run, &path, err);
     if (rc == 0)
-        rv_cli_say("run %s is kept in %s\n", run_id, rv_buf_cstr(&path));
+        cli_say("run %s is kept in %s\n", run_id, rv_buf_cstr(&path));
     else
         rv_err_hint(err, "name a file for the run with --save FILE");
-    rv_cli_say_pending(cli, env, NULL, rc == 0 && (run->save || run->run_file) ? rv_buf_cstr(&path) : run_id);
+    cli_say_pending(cli, env, NULL, rc == 0 && (run->save || run->run_file) ? rv_buf_cstr(&path) : run_id);
     rv_buf_fini(&path);
     return rc;
 }
@@ -130,7 +130,7 @@ static void write_causes(const rv_err *failure, rv_buf *out)
     if (failure)
         rv_buf_puts(&said, "  by: ");
     rv_err_write_text(failure, true, &said);
-    rv_cli_write_safe(rv_buf_str(&said), out);
+    cli_write_safe(rv_buf_str(&said), out);
     rv_buf_fini(&said);
 }
 
@@ -147,13 +147,13 @@ static void write_place(const struct rv_pipeline *p, const rv_envelope *env, con
         (reason && strstr(reason, src->file)))
         return;
     rv_buf_puts(out, "  at: ");
-    rv_cli_write_safe(rv_str_of(src->file), out);
+    cli_write_safe(rv_str_of(src->file), out);
     rv_buf_printf(out, ":%d:%d, stage \"%s\"\n", src->line, src->col, p->agents[i].name);
 }
 
 /* Why a run did not complete, for people; --json and --events carry it themselves. */
-void rv_cli_explain_end(const struct rv_cli *cli, const struct rv_pipeline *p, enum rv_run_status status,
-                        const rv_envelope *env, const rv_err *failure)
+void cli_explain_end(const struct rv_cli *cli, const struct rv_pipeline *p, enum rv_run_status status,
+                     const rv_envelope *env, const rv_err *failure)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(env);
     const char *stage = NULL;
@@ -166,13 +166,13 @@ void rv_cli_explain_end(const struct rv_cli *cli, const struct rv_pipeline *p, e
                   rv_run_status_text(status));
     if (f->termination_reason) {
         rv_buf_puts(&text, ": ");
-        rv_cli_write_lines(rv_str_of(f->termination_reason), &text);
+        cli_write_lines(rv_str_of(f->termination_reason), &text);
     }
-    rv_cli_write_code(code != RV_FAILURE_NONE ? rv_failure_text(code) : rv_reason_text(f->terminal_reason), &text);
+    cli_write_code(code != RV_FAILURE_NONE ? rv_failure_text(code) : rv_reason_text(f->terminal_reason), &text);
     write_place(p, env, stage, &text);
     if (cli->debug && code != RV_FAILURE_NONE)
         write_causes(failure, &text);
-    rv_cli_say_text(&text);
+    cli_say_text(&text);
 }
 
 static int open_payloads(struct watch *w, const char *path, rv_err **err)
@@ -201,18 +201,18 @@ static int close_payloads(struct watch *w, const char *path, rv_err **err)
 
 static int open_watch(const struct rv_cli *cli, struct rv_app_run *run, struct watch *w, rv_err **err)
 {
-    bool data = rv_cli_flag(cli, "json") || rv_cli_flag(cli, "state") || rv_cli_flag(cli, "events");
-    bool live = cli->err_tty && !rv_cli_flag(cli, "quiet");
-    bool timeline = rv_cli_flag(cli, "timeline") || (live && !data);
+    bool data = cli_flag(cli, "json") || cli_flag(cli, "state") || cli_flag(cli, "events");
+    bool live = cli->err_tty && !cli_flag(cli, "quiet");
+    bool timeline = cli_flag(cli, "timeline") || (live && !data);
 
-    *w = (struct watch){.pipeline = run->loaded->pipeline, .events = rv_cli_flag(cli, "events")};
-    w->deltas = w->events && rv_cli_flag(cli, "deltas");
+    *w = (struct watch){.pipeline = run->loaded->pipeline, .events = cli_flag(cli, "events")};
+    w->deltas = w->events && cli_flag(cli, "deltas");
     if (live || timeline)
         w->progress =
-            rv_progress_new(cli, w->pipeline, (live ? RV_PROGRESS_LIVE : 0) | (timeline ? RV_PROGRESS_TIMELINE : 0));
-    if (rv_cli_value(cli, "record") && !(w->recorder = rv_recorder_new()))
+            cli_progress_new(cli, w->pipeline, (live ? RV_PROGRESS_LIVE : 0) | (timeline ? RV_PROGRESS_TIMELINE : 0));
+    if (cli_value(cli, "record") && !(w->recorder = rv_recorder_new()))
         return RV_FAIL(err, RV_E_NOMEM, "record the run");
-    int rc = open_payloads(w, rv_cli_value(cli, "debug-payload"), err);
+    int rc = open_payloads(w, cli_value(cli, "debug-payload"), err);
     run->recorder = w->recorder;
     run->observer = (struct rv_app_observer){.self = w,
                                              .on_event = w->events || w->progress ? on_event : NULL,
@@ -227,12 +227,12 @@ static int close_watch(const struct rv_cli *cli, struct rv_app_run *run, struct 
 {
     int rc = 0;
 
-    rv_progress_end(w->progress);
+    cli_progress_end(w->progress);
     if (w->recorder && ran)
-        rc = rv_recorder_write(w->recorder, RV_CLI_RECORDED, rv_cli_value(cli, "record"), err);
+        rc = rv_recorder_write(w->recorder, RV_CLI_RECORDED, cli_value(cli, "record"), err);
     rv_recorder_free(w->recorder);
     if (rc == 0)
-        rc = close_payloads(w, rv_cli_value(cli, "debug-payload"), err);
+        rc = close_payloads(w, cli_value(cli, "debug-payload"), err);
     if (run->save_err && ran && rc == 0) {
         rc = rv_err_code(run->save_err);
         rv_err_pass(err, run->save_err);
@@ -243,7 +243,7 @@ static int close_watch(const struct rv_cli *cli, struct rv_app_run *run, struct 
 
 static int mode_of(const struct rv_cli *cli)
 {
-    const char *word = rv_cli_value(cli, "mode");
+    const char *word = cli_value(cli, "mode");
     enum rv_run_mode mode = RV_MODE_UNSET;
 
     return word && rv_run_mode_of(rv_str_of(word), &mode, NULL) == 0 ? (int)mode : RV_UNSET; /* it has no other words */
@@ -256,7 +256,7 @@ static int check_targets(const struct rv_cli *cli, rv_err **err)
     int rc = 0;
 
     for (size_t i = 0; i < RV_COUNT(options) && rc == 0; i++) {
-        const char *path = rv_cli_value(cli, options[i]);
+        const char *path = cli_value(cli, options[i]);
         rc = path ? rv_app_check_target(path, false, err) : 0;
         if (rc < 0)
             RV_WRAP(err, rc, "--%s", options[i]);
@@ -264,21 +264,21 @@ static int check_targets(const struct rv_cli *cli, rv_err **err)
     return rc;
 }
 
-int rv_cli_run_opts(struct rv_cli *cli, struct rv_app_loaded *loaded, struct rv_app_run *out, rv_err **err)
+int cli_run_opts(struct rv_cli *cli, struct rv_app_loaded *loaded, struct rv_app_run *out, rv_err **err)
 {
     int64_t workers = 0;
-    int rc = rv_cli_int(cli, "workers", 1, 1024, &workers, err);
+    int rc = cli_int(cli, "workers", 1, 1024, &workers, err);
 
     if (rc == 0)
         rc = check_targets(cli, err);
     *out = (struct rv_app_run){.app = &cli->app,
                                .loaded = loaded,
                                .mode = mode_of(cli),
-                               .use_mocks = rv_cli_flag(cli, "mock"),
-                               .session = rv_cli_value(cli, "session"),
+                               .use_mocks = cli_flag(cli, "mock"),
+                               .session = cli_value(cli, "session"),
                                .workers = (size_t)workers,
                                .handle_signals = true,
-                               .save = rv_cli_value(cli, "save")};
+                               .save = cli_value(cli, "save")};
     return rc;
 }
 
@@ -287,27 +287,27 @@ static int conclude(const struct rv_cli *cli, struct rv_app_run *run, rv_err *wa
 {
     enum rv_run_status end = rv_exec_status(run->exec);
     rv_err *err = NULL;
-    int status = rv_cli_exit_of(end);
+    int status = cli_exit_of(end);
 
     const rv_envelope *env = rv_exec_envelope(run->exec);
-    int rc = rv_cli_print_result(cli, run->loaded->pipeline, end, env, &err);
+    int rc = cli_print_result(cli, run->loaded->pipeline, end, env, &err);
     if (rc == 0 && end == RV_RUN_INTERRUPTED)
         rc = keep_interrupted(cli, run, &err);
-    rv_cli_explain_end(cli, run->loaded->pipeline, end, env, rv_exec_failure(run->exec));
+    cli_explain_end(cli, run->loaded->pipeline, end, env, rv_exec_failure(run->exec));
     if (rc < 0)
-        rv_cli_report(cli, err);
+        cli_report(cli, err);
     if (watch_err)
-        rv_cli_report(cli, watch_err);
+        cli_report(cli, watch_err);
     return rc < 0 || watch_err ? RV_EXIT_FAILED : status; /* never 2: something did run */
 }
 
-int rv_cli_session_run(struct rv_cli *cli, struct rv_app_run *run, rv_envelope *env, const struct rv_response *response,
-                       rv_err **err)
+int cli_session_run(struct rv_cli *cli, struct rv_app_run *run, rv_envelope *env, const struct rv_response *response,
+                    rv_err **err)
 {
     struct watch w = {0};
     rv_err *watch_err = NULL;
 
-    rv_cli_outlet_open(cli->app.log);
+    cli_outlet_open(cli->app.log);
     int rc = open_watch(cli, run, &w, err);
     if (rc == 0)
         rc = rv_app_run_drive(run, env, response, err);
@@ -317,32 +317,32 @@ int rv_cli_session_run(struct rv_cli *cli, struct rv_app_run *run, rv_envelope *
     if (rc == 0)
         return conclude(cli, run, watch_err);
     if (w.events && !w.has_end)
-        rv_cli_tell_end(NULL, *err);
+        cli_tell_end(NULL, *err);
     if (!run->exec)
         return rc;
-    int status = rv_cli_report(cli, rv_err_steal(err));
+    int status = cli_report(cli, rv_err_steal(err));
     return status == RV_EXIT_USAGE ? RV_EXIT_FAILED : status; /* it began, so the command line is not at fault */
 }
 
-int rv_cli_continue(struct rv_cli *cli, const char *id, enum rv_app_go go, const struct rv_response *response,
-                    rv_err **err)
+int cli_continue(struct rv_cli *cli, const char *id, enum rv_app_go go, const struct rv_response *response,
+                 rv_err **err)
 {
     struct rv_app_loaded loaded = {0};
     struct rv_app_run run;
 
-    int rc = rv_cli_run_opts(cli, &loaded, &run, err);
+    int rc = cli_run_opts(cli, &loaded, &run, err);
     if (rc == 0)
         rc = rv_app_continue(&run, cli->store, id, go, &loaded, err);
-    bool sound = rc < 0 || rv_cli_sound(cli, &loaded, false);
+    bool sound = rc < 0 || cli_sound(cli, &loaded, false);
     if (sound) {
-        rv_cli_say_findings(cli, loaded.missing);
+        cli_say_findings(cli, loaded.missing);
         if (rc == 0)
             rc = rv_app_take_over(&run, err);
-        if (rc < 0 && rv_cli_flag(cli, "events"))
-            rv_cli_tell_end(NULL, *err);
+        if (rc < 0 && cli_flag(cli, "events"))
+            cli_tell_end(NULL, *err);
     }
     if (rc == 0)
-        rc = sound ? rv_cli_session_run(cli, &run, NULL, response, err) : RV_EXIT_USAGE;
+        rc = sound ? cli_session_run(cli, &run, NULL, response, err) : RV_EXIT_USAGE;
     rv_app_run_fini(&run);
     rv_app_loaded_fini(&loaded);
     return rc;

@@ -10,7 +10,7 @@ static bool has(const struct rv_cli_verb *verb, const char *name)
 {
     const struct rv_cli_option *o;
 
-    for (size_t i = 0; (o = rv_cli_option_at(verb, i)); i++)
+    for (size_t i = 0; (o = cli_option_at(verb, i)); i++)
         if (strcmp(o->name, name) == 0)
             return true;
     return false;
@@ -96,7 +96,7 @@ static bool verbs_with(const struct rv_cli_verb *const *verbs, rv_str name, rv_b
     return n > 0;
 }
 
-int rv_cli_unknown_option(const struct rv_cli *cli, const char *word, rv_str name, rv_err **err)
+int cli_unknown_option(const struct rv_cli *cli, const char *word, rv_str name, rv_err **err)
 {
     const struct rv_cli_verb *verb = cli->verb;
     const struct rv_cli_option *o;
@@ -104,7 +104,7 @@ int rv_cli_unknown_option(const struct rv_cli *cli, const char *word, rv_str nam
     rv_buf text = RV_BUF_INIT(4096);
     size_t n = 0;
 
-    for (; n < RV_COUNT(names) && (o = rv_cli_option_at(verb, n)); n++)
+    for (; n < RV_COUNT(names) && (o = cli_option_at(verb, n)); n++)
         names[n] = o->name;
     if (!near && !place)
         near = rv_nearest(name, names, n);

@@ -17,17 +17,17 @@ static void write_choices(json_object *data, rv_buf *out)
     json_object *options = rv_json_get_arr(data, RV_ASK_OPTIONS), *first = json_object_array_get_idx(options, 0);
 
     rv_buf_puts(out, "--choice ");
-    rv_cli_write_word(json_object_is_type(first, json_type_string) ? json_object_get_string(first) : "", out);
+    cli_write_word(json_object_is_type(first, json_type_string) ? json_object_get_string(first) : "", out);
     rv_ask_write_options(data, &all);
     size_t head = first ? rv_json_str(first).len + 2 : 0; /* and the comma behind it */
     if (head < all.len) {
         rv_buf_puts(out, "   # or ");
-        rv_cli_write_safe((rv_str){rv_buf_cstr(&all) + head, all.len - head}, out);
+        cli_write_safe((rv_str){rv_buf_cstr(&all) + head, all.len - head}, out);
     }
     rv_buf_fini(&all);
 }
 
-void rv_cli_write_how_to_answer(enum rv_interrupt_kind kind, json_object *data, rv_buf *out)
+void cli_write_how_to_answer(enum rv_interrupt_kind kind, json_object *data, rv_buf *out)
 {
     bool outcome = rv_interrupt_asks_outcome(kind, data);
 
@@ -49,17 +49,17 @@ void rv_cli_write_how_to_answer(enum rv_interrupt_kind kind, json_object *data, 
 static void write_after_blank(enum rv_interrupt_kind kind, json_object *data, rv_buf *out)
 {
     rv_buf_putc(out, ' ');
-    rv_cli_write_how_to_answer(kind, data, out);
+    cli_write_how_to_answer(kind, data, out);
 }
 
 /* --- the commands that people are told --- */
 
-void rv_cli_write_store(const struct rv_cli *cli, rv_buf *b)
+void cli_write_store(const struct rv_cli *cli, rv_buf *b)
 {
     static const char *const names[] = {"store", "user", "tenant"};
 
     for (size_t i = 0; i < RV_COUNT(names); i++) {
-        const char *value = rv_cli_value(cli, names[i]);
+        const char *value = cli_value(cli, names[i]);
         if (!value)
             continue;
         rv_buf shown = RV_BUF_INIT(MAX_SHOWN);
@@ -68,12 +68,12 @@ void rv_cli_write_store(const struct rv_cli *cli, rv_buf *b)
         else
             rv_buf_puts(&shown, value);
         rv_buf_printf(b, " --%s ", names[i]);
-        rv_cli_write_word(rv_buf_cstr(&shown), b);
+        cli_write_word(rv_buf_cstr(&shown), b);
         rv_buf_fini(&shown);
     }
 }
 
-void rv_cli_write_resume(const struct rv_cli *cli, const struct rv_pending *pending, bool is_only, rv_buf *b)
+void cli_write_resume(const struct rv_cli *cli, const struct rv_pending *pending, bool is_only, rv_buf *b)
 {
     const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_BODY, .max_depth = RV_STATE_MAX_DEPTH};
     enum rv_interrupt_kind kind;
@@ -81,12 +81,12 @@ void rv_cli_write_resume(const struct rv_cli *cli, const struct rv_pending *pend
     bool is_due = false;
 
     rv_buf_puts(b, "reeve resume ");
-    rv_cli_write_word(pending->run, b);
+    cli_write_word(pending->run, b);
     if (!is_only) {
         rv_buf_puts(b, " --interrupt ");
-        rv_cli_write_word(pending->id, b);
+        cli_write_word(pending->id, b);
     }
-    rv_cli_write_store(cli, b);
+    cli_write_store(cli, b);
     RV_IGNORE(rv_app_is_due(pending, rv_app_now_us(), &is_due, NULL), "a hint, no more");
     if (is_due)
         rv_buf_puts(b, "   # it goes on by the time-out");
@@ -119,11 +119,11 @@ static void write_shown(json_object *data, rv_buf *b)
         rv_buf_printf(&text, "(too long to show: output %s)", key);
     }
     rv_buf_puts(b, "  ");
-    rv_cli_write_lines(rv_buf_str(&text), b);
+    cli_write_lines(rv_buf_str(&text), b);
     rv_buf_puts(b, "\n  choices: ");
     rv_buf_clear(&text);
     rv_ask_write_options(data, &text);
-    rv_cli_write_safe(rv_ask_takes_text(data) ? RV_STR_LIT("any text") : rv_buf_str(&text), b);
+    cli_write_safe(rv_ask_takes_text(data) ? RV_STR_LIT("any text") : rv_buf_str(&text), b);
     rv_buf_putc(b, '\n');
     rv_buf_fini(&text);
 }
@@ -134,7 +134,7 @@ static void write_question(const struct rv_cli *cli, const struct question *q, b
     if (q->stage)
         rv_buf_printf(b, " in stage %s", q->stage);
     rv_buf_puts(b, ": ");
-    rv_cli_write_lines(rv_str_of(q->ask), b);
+    cli_write_lines(rv_str_of(q->ask), b);
     rv_buf_putc(b, '\n');
     bool is_told = q->kind == RV_INTERRUPT_CLARIFICATION && json_object_object_get_ex(q->data, "output", NULL);
     if (rv_interrupt_is_ask(q->data)) {
@@ -145,17 +145,17 @@ static void write_question(const struct rv_cli *cli, const struct question *q, b
         rv_buf_putc(b, '\n');
     }
     rv_buf_puts(b, "answer with: reeve resume ");
-    rv_cli_write_word(run, b);
+    cli_write_word(run, b);
     if (several) {
         rv_buf_puts(b, " --interrupt ");
-        rv_cli_write_word(q->id, b);
+        cli_write_word(q->id, b);
     }
-    rv_cli_write_store(cli, b);
+    cli_write_store(cli, b);
     write_after_blank(q->kind, q->data, b);
     rv_buf_putc(b, '\n');
 }
 
-void rv_cli_say_pending(const struct rv_cli *cli, const rv_envelope *env, const rv_store *store, const char *word)
+void cli_say_pending(const struct rv_cli *cli, const rv_envelope *env, const rv_store *store, const char *word)
 {
     struct rv_interrupt in = rv_envelope_interrupt(env);
     bool several = rv_envelope_n_queued(env) > 0;
@@ -181,7 +181,7 @@ void rv_cli_say_pending(const struct rv_cli *cli, const rv_envelope *env, const 
         q.data = rv_json_get_obj(entry, "data");
         write_question(cli, &q, several, word, &text);
     }
-    rv_cli_say_text(&text);
+    cli_say_text(&text);
 }
 
 /* --- an answer --- */
@@ -195,7 +195,7 @@ static void write_why(const rv_err *why, rv_buf *out)
         rv_buf_printf(out, "; %s", rv_err_hint_text(why));
 }
 
-bool rv_cli_answer_fits(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *r, rv_buf *out)
+bool cli_answer_fits(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *r, rv_buf *out)
 {
     /* Only the kinds with a form of their own. */
     static const char *const fitting[RV_N_INTERRUPT] = {[RV_INTERRUPT_CLARIFICATION] = "--text",
@@ -236,7 +236,7 @@ static int add_command(void *self, const struct rv_pending *p, rv_err **err)
     struct commands *c = self;
 
     (void)err;
-    rv_cli_write_resume(c->cli, p, false, &c->lines);
+    cli_write_resume(c->cli, p, false, &c->lines);
     return 0;
 }
 
@@ -247,7 +247,7 @@ static void add_hint(const struct rv_cli *cli, const struct rv_run_row *row, int
     rv_buf where = RV_BUF_INIT(STORE_BYTES);
 
     RV_IGNORE(rv_store_list_pending(cli->store, &cli->app.scope, row->id, add_command, &c, NULL), "a hint, no more");
-    rv_cli_write_store(cli, &where);
+    cli_write_store(cli, &where);
     rv_str lines = rv_str_trim(rv_buf_str(&c.lines));
     if (rc == RV_E_TIMEOUT)
         rv_err_hint(err,
@@ -269,8 +269,8 @@ static int check_fit(const struct rv_cli *cli, const struct rv_run_row *row, con
     rv_buf misfit = RV_BUF_INIT(1024), ask = RV_BUF_INIT(4 * ASK_BYTES);
     int rc = 0;
 
-    if (!rv_cli_answer_fits(q->kind, q->data, response, &misfit)) {
-        rv_cli_write_preview(rv_buf_str(&q->text), ASK_BYTES, &ask);
+    if (!cli_answer_fits(q->kind, q->data, response, &misfit)) {
+        cli_write_preview(rv_buf_str(&q->text), ASK_BYTES, &ask);
         RV_IGNORE(rv_store_list_pending(cli->store, &cli->app.scope, row->id, add_command, &c, NULL),
                   "a hint, no more");
         rc = RV_FAIL(err, RV_E_INVALID, "%s; the run waits for %s: %s", rv_buf_cstr(&misfit),
@@ -283,8 +283,8 @@ static int check_fit(const struct rv_cli *cli, const struct rv_run_row *row, con
     return rc;
 }
 
-int rv_cli_check_answer(const struct rv_cli *cli, const struct rv_run_row *row, struct rv_response *response,
-                        char id[RV_STORE_MAX_ID + 1], bool *is_due, rv_err **err)
+int cli_check_answer(const struct rv_cli *cli, const struct rv_run_row *row, struct rv_response *response,
+                     char id[RV_STORE_MAX_ID + 1], bool *is_due, rv_err **err)
 {
     struct rv_app_question q;
 

@@ -24,12 +24,12 @@ static int tally(rv_buf *out)
         .latency_ms = 20,
         .first_ms = 5,
     };
-    rv_cli_tally *t = rv_cli_tally_new(&pipeline);
+    rv_cli_tally *t = cli_tally_new(&pipeline);
 
-    rv_cli_tally_add(t, 0, &spent);
-    rv_cli_tally_add(t, 1, &spent);
-    rv_cli_tally_write(t, NULL, false, out);
-    rv_cli_tally_free(t);
+    cli_tally_add(t, 0, &spent);
+    cli_tally_add(t, 1, &spent);
+    cli_tally_write(t, NULL, false, out);
+    cli_tally_free(t);
     return t ? out->rc : RV_E_NOMEM;
 }
 
@@ -133,15 +133,15 @@ static const char document[] =
 
 static int write_document(bool styled, rv_buf *out)
 {
-    rv_cli_md *md = rv_cli_md_new(styled, 30);
+    rv_cli_md *md = cli_md_new(styled, 30);
 
     if (!md)
         return RV_E_NOMEM;
-    rv_cli_md_behind(md);
+    cli_md_behind(md);
     for (size_t i = 0; i + 1 < sizeof document; i += 5)
-        rv_cli_md_add(md, (rv_str){document + i, i + 5 < sizeof document - 1 ? 5 : sizeof document - 1 - i}, out);
-    rv_cli_md_flush(md, out);
-    rv_cli_md_free(md);
+        cli_md_add(md, (rv_str){document + i, i + 5 < sizeof document - 1 ? 5 : sizeof document - 1 - i}, out);
+    cli_md_flush(md, out);
+    cli_md_free(md);
     return 0;
 }
 
@@ -178,7 +178,7 @@ END_TEST
 static char screen_bytes[1 << 16];
 static size_t n_screen;
 
-bool rv_cli_out_now(rv_str text)
+bool cli_out_now(rv_str text)
 {
     if (n_screen + text.len > sizeof screen_bytes)
         return false;
@@ -203,18 +203,18 @@ static int draw_twice(void)
     const struct rv_app_top_snapshot looks[] = {{.now_us = 1, .rows = &row, .n = 1}, {.now_us = 9000000, .rows = &row}};
     rv_cli_screen *screen = NULL;
     rv_err *err = NULL;
-    int rc = rv_cli_screen_open(&screen, &err);
+    int rc = cli_screen_open(&screen, &err);
 
     for (size_t i = 0; rc == 0 && i < RV_COUNT(looks); i++) {
         struct rv_cli_top_view view = {.columns = 80, .rows = 24};
         rv_buf text = RV_BUF_INIT(RV_CLI_TOP_MAX_TEXT);
-        rv_cli_top_draw(&looks[i], &view, &text);
+        cli_top_draw(&looks[i], &view, &text);
         rc = text.rc;
         if (rc == 0)
-            RV_IGNORE(!rv_cli_screen_show(screen, rv_buf_str(&text)), "looked at below");
+            RV_IGNORE(!cli_screen_show(screen, rv_buf_str(&text)), "looked at below");
         rv_buf_fini(&text);
     }
-    rv_cli_screen_close(screen);
+    cli_screen_close(screen);
     rv_err_free(err);
     return rc;
 }

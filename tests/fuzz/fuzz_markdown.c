@@ -11,15 +11,15 @@
 
 static void write_text(bool styled, rv_str text, size_t piece, rv_buf *out)
 {
-    rv_cli_md *md = rv_cli_md_new(styled, 40);
+    rv_cli_md *md = cli_md_new(styled, 40);
 
     require(md != NULL);
     for (size_t i = 0, n; i < text.len; i += n) {
         n = text.len - i < piece ? text.len - i : piece;
-        rv_cli_md_add(md, (rv_str){text.ptr + i, n}, out);
+        cli_md_add(md, (rv_str){text.ptr + i, n}, out);
     }
-    rv_cli_md_flush(md, out);
-    rv_cli_md_free(md);
+    cli_md_flush(md, out);
+    cli_md_free(md);
 }
 
 /* Bytes of a look, "ESC [ 0 ... m"; 0: it is none. */

@@ -26,11 +26,11 @@ static void write_call(const struct rv_interrupt *in, rv_buf *b)
 
     write_arguments(in, &arguments);
     rv_buf_puts(b, "  ");
-    rv_chat_write_call(rv_str_of(tool), rv_buf_str(&arguments), b);
+    cli_chat_write_call(rv_str_of(tool), rv_buf_str(&arguments), b);
     rv_buf_putc(b, '\n');
     if (rv_interrupt_is_tool_call(in->kind, in->data)) {
         rv_buf_puts(b, "allow ");
-        rv_chat_write_line(rv_str_of(tool), b);
+        cli_chat_write_line(rv_str_of(tool), b);
         rv_buf_puts(b, "? [y/N, e: change the arguments] ");
     }
     rv_buf_fini(&arguments);
@@ -46,7 +46,7 @@ static void write_choices(json_object *data, rv_buf *b)
     }
     rv_ask_write_options(data, &options);
     rv_buf_puts(b, " [");
-    rv_cli_write_safe(rv_buf_str(&options), b);
+    cli_write_safe(rv_buf_str(&options), b);
     rv_buf_puts(b, "; a text may follow] ");
     rv_buf_fini(&options);
 }
@@ -59,7 +59,7 @@ static void write_question(const struct rv_interrupt *in, rv_buf *b)
         write_call(in, b);
     if (has_tool && in->kind == RV_INTERRUPT_CONFIRMATION)
         return;
-    rv_cli_write_lines(rv_str_of(in->question ? in->question : in->message), b);
+    cli_write_lines(rv_str_of(in->question ? in->question : in->message), b);
     if (rv_interrupt_is_ask(in->data))
         write_choices(in->data, b);
     else
@@ -75,7 +75,7 @@ static void ask(const struct rv_interrupt *in)
     rv_buf text = RV_BUF_INIT(MAX_QUESTION);
 
     write_question(in, &text);
-    rv_cli_say_text(&text);
+    cli_say_text(&text);
 }
 
 /* The arguments as they are, whole, so that they can be copied. */
@@ -85,9 +85,9 @@ static void ask_arguments(const struct rv_interrupt *in)
 
     write_arguments(in, &arguments);
     rv_buf_puts(&text, "  arguments now: ");
-    rv_cli_write_safe(rv_buf_str(&arguments), &text);
+    cli_write_safe(rv_buf_str(&arguments), &text);
     rv_buf_puts(&text, "\n  the new arguments, all of them, as one line of JSON (an empty line goes back): ");
-    rv_cli_say_text(&text);
+    cli_say_text(&text);
     rv_buf_fini(&arguments);
 }
 
@@ -121,7 +121,7 @@ static rv_str split(rv_str line, rv_str *rest)
 
 static int next_line(struct answer *a, rv_str *line, rv_err **err)
 {
-    int rc = rv_chat_lines_next(a->lines, line, err);
+    int rc = cli_chat_lines_next(a->lines, line, err);
 
     *line = rc > 0 ? rv_str_trim(*line) : RV_STR_LIT("");
     return rc == 0 ? RV_FAIL(err, RV_E_CANCELLED, "standard input ended before an answer") : rc;
@@ -135,8 +135,8 @@ static int edit_arguments(struct answer *a, rv_str *line, rv_err **err)
     write_arguments(a->in, &arguments);
     int rc = rv_buf_check(&arguments, "arguments", err);
     if (rc == 0) {
-        rv_cli_say("  Enter makes the call with these arguments; an empty line goes back\n");
-        rc = rv_chat_edit_line(a->chat->edit, a->lines, rv_buf_str(&arguments), line, err);
+        cli_say("  Enter makes the call with these arguments; an empty line goes back\n");
+        rc = cli_chat_edit_line(a->chat->edit, a->lines, rv_buf_str(&arguments), line, err);
     }
     rv_buf_fini(&arguments);
     *line = rc > 0 ? rv_str_trim(*line) : RV_STR_LIT("");
@@ -288,8 +288,8 @@ static int read_lines(struct answer *a, rv_err **err)
             return rc;
         if (rc == 0)
             continue;
-        rv_cli_say("[error] ");
-        rv_cli_report(a->chat->cli, rv_err_steal(err));
+        cli_say("[error] ");
+        cli_report(a->chat->cli, rv_err_steal(err));
     }
     return 0;
 }
@@ -305,14 +305,14 @@ static int answer_one(struct rv_cli_chat *c, struct rv_chat_lines *lines, bool p
     json_object *data = json_object_get(in.data); /* a choice is borrowed from it, and the turn that goes on drops it */
     int rc = read_lines(&a, err);
     if (rc == 0)
-        rc = rv_cli_chat_turn(c, (rv_str){NULL, 0}, &a.response, turn, err);
+        rc = cli_chat_turn(c, (rv_str){NULL, 0}, &a.response, turn, err);
     json_object_put(a.arguments);
     json_object_put(data);
     return rc;
 }
 
-int rv_cli_chat_answer(struct rv_cli_chat *c, struct rv_chat_lines *lines, bool prompts, struct rv_chat_turn *turn,
-                       rv_err **err)
+int cli_chat_answer(struct rv_cli_chat *c, struct rv_chat_lines *lines, bool prompts, struct rv_chat_turn *turn,
+                    rv_err **err)
 {
     int rc = 0;
 

@@ -147,7 +147,7 @@ static rv_str name_of(const char *path)
 static void write_size(int64_t bytes, rv_buf *b)
 {
     rv_buf_puts(b, ", ");
-    rv_cli_write_bytes(b, bytes);
+    cli_write_bytes(b, bytes);
 }
 
 static int add_binary(struct rv_cli_chat *c, rv_str name, const char *type, rv_str bytes, rv_err **err)
@@ -237,7 +237,7 @@ static int add_file(struct rv_cli_chat *c, const char *path, rv_buf *told, rv_er
     if (rc == 0) {
         size_t before = told->len;
         rv_buf_puts(told, "attached ");
-        rv_cli_write_safe(rv_str_of(path), told);
+        cli_write_safe(rv_str_of(path), told);
         rv_buf_printf(told, ": %s", type ? type : "text");
         write_size((int64_t)all.len, told);
         rv_buf_putc(told, '\n');
@@ -250,7 +250,7 @@ static int add_file(struct rv_cli_chat *c, const char *path, rv_buf *told, rv_er
 
 /* --- of messages that are kept --- */
 
-int rv_chat_attached_of(const struct rv_message *m, json_object **out, rv_err **err)
+int cli_chat_attached_of(const struct rv_message *m, json_object **out, rv_err **err)
 {
     static const struct rv_json_opts opts = {.what = "metadata", .max_bytes = SIZE_MAX / 2};
     json_object *metadata = NULL;
@@ -261,19 +261,16 @@ int rv_chat_attached_of(const struct rv_message *m, json_object **out, rv_err **
     return rc;
 }
 
-void rv_chat_write_attached(json_object *attachments, const char *head, rv_buf *b)
+void cli_chat_write_attached(json_object *attachments, const char *head, rv_buf *b)
 {
     for (size_t i = 0; attachments && i < json_object_array_length(attachments); i++) {
         json_object *a = json_object_array_get_idx(attachments, i);
         const char *name = rv_json_text_or(a, "name", ""), *url = rv_json_text_or(a, "url", "");
         rv_buf_puts(b, head);
-        rv_cli_write_preview(rv_str_of(name[0]  ? name
-                                       : url[0] ? url
-                                                : rv_json_text_or(a, "type", "file")),
-                             MAX_NAME, b);
+        cli_write_preview(rv_str_of(name[0] ? name : url[0] ? url : rv_json_text_or(a, "type", "file")), MAX_NAME, b);
         if (rv_json_text_or(a, "media_type", "")[0]) {
             rv_buf_puts(b, ": ");
-            rv_cli_write_preview(rv_str_of(rv_json_text_or(a, "media_type", "")), MAX_NAME, b);
+            cli_write_preview(rv_str_of(rv_json_text_or(a, "media_type", "")), MAX_NAME, b);
         }
         if (!url[0])
             write_size((int64_t)bytes_of(a), b);
@@ -284,7 +281,7 @@ void rv_chat_write_attached(json_object *attachments, const char *head, rv_buf *
 static int find_attached(void *self, const struct rv_message *m, rv_err **err)
 {
     json_object **found = self;
-    int rc = rv_message_type_of(rv_str_of(m->type)) == RV_MESSAGE_USER ? rv_chat_attached_of(m, found, err) : 0;
+    int rc = rv_message_type_of(rv_str_of(m->type)) == RV_MESSAGE_USER ? cli_chat_attached_of(m, found, err) : 0;
 
     return rc < 0 ? rc : *found ? RV_STORE_ENOUGH : 0;
 }
@@ -330,13 +327,13 @@ static void tell(const struct rv_cli_chat *c, rv_buf *told)
 {
     size_t before = told->len;
 
-    rv_chat_write_attached(c->attached, "attached ", told);
+    cli_chat_write_attached(c->attached, "attached ", told);
     rv_buf_add_str(told, rv_buf_str(&c->attached_names));
     if (told->len == before)
         rv_buf_puts(told, "nothing is attached to the next message\n");
 }
 
-int rv_chat_attach(struct rv_cli_chat *c, const char *what, rv_buf *told, rv_err **err)
+int cli_chat_attach(struct rv_cli_chat *c, const char *what, rv_buf *told, rv_err **err)
 {
     int rc = 0;
 

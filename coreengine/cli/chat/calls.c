@@ -16,13 +16,13 @@
 
 /* --- secrets --- */
 
-int rv_chat_hide(json_object *tree)
+int cli_chat_hide(json_object *tree)
 {
     int rc = 0;
 
     if (json_object_is_type(tree, json_type_array))
         for (size_t i = 0; rc == 0 && i < json_object_array_length(tree); i++)
-            rc = rv_chat_hide(json_object_array_get_idx(tree, i));
+            rc = cli_chat_hide(json_object_array_get_idx(tree, i));
     if (!json_object_is_type(tree, json_type_object))
         return rc;
     json_object_object_foreach (tree, key, value) {
@@ -31,7 +31,7 @@ int rv_chat_hide(json_object *tree)
         if (value && rv_is_secret_name(rv_str_of(key)))
             rc = rv_json_set_text(tree, key, HIDDEN, NULL); /* the key is there: the walk goes on */
         else
-            rc = rv_chat_hide(value);
+            rc = cli_chat_hide(value);
     }
     return rc;
 }
@@ -58,9 +58,9 @@ static void write_cut(rv_str text, rv_buf *b)
 
 /* --- calls --- */
 
-void rv_chat_write_line(rv_str text, rv_buf *b)
+void cli_chat_write_line(rv_str text, rv_buf *b)
 {
-    rv_cli_write_preview(text, MAX_PAYLOAD, b);
+    cli_write_preview(text, MAX_PAYLOAD, b);
 }
 
 /* {"query": "x", "n": 2} as people write it: query: "x", n: 2 */
@@ -75,7 +75,7 @@ static void write_arguments(json_object *object, rv_buf *b)
     }
 }
 
-void rv_chat_write_call(rv_str tool, rv_str arguments, rv_buf *b)
+void cli_chat_write_call(rv_str tool, rv_str arguments, rv_buf *b)
 {
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     json_object *object = NULL;
@@ -84,9 +84,9 @@ void rv_chat_write_call(rv_str tool, rv_str arguments, rv_buf *b)
         write_arguments(object, &text);
     else
         write_cut(arguments, &text);
-    rv_cli_write_preview(tool, MAX_ARGUMENTS, b);
+    cli_write_preview(tool, MAX_ARGUMENTS, b);
     rv_buf_putc(b, '(');
-    rv_cli_write_preview(rv_buf_str(&text), MAX_ARGUMENTS, b);
+    cli_write_preview(rv_buf_str(&text), MAX_ARGUMENTS, b);
     rv_buf_putc(b, ')');
     rv_buf_fini(&text);
     json_object_put(object);
@@ -97,7 +97,7 @@ void rv_chat_write_call(rv_str tool, rv_str arguments, rv_buf *b)
 /* The part of text that a line of so many columns has: up to a blank where one is near its end. */
 static rv_str line_of(rv_str text, size_t columns)
 {
-    rv_str fits = rv_cli_fitting(text, columns);
+    rv_str fits = cli_fitting(text, columns);
     size_t n = fits.len;
 
     if (n == text.len)
@@ -107,32 +107,32 @@ static rv_str line_of(rv_str text, size_t columns)
     return n > fits.len / 2 ? (rv_str){fits.ptr, n} : fits;
 }
 
-void rv_chat_write_lines(rv_str text, size_t indent, size_t columns, rv_buf *b)
+void cli_chat_write_lines(rv_str text, size_t indent, size_t columns, rv_buf *b)
 {
     size_t width = columns > indent + MIN_COLUMNS ? columns - indent : MIN_COLUMNS;
     rv_buf safe = RV_BUF_INIT(4 * MAX_RESULT);
 
-    rv_cli_write_preview(text, MAX_RESULT, &safe);
+    cli_write_preview(text, MAX_RESULT, &safe);
     rv_str rest = rv_str_trim(rv_buf_str(&safe));
     for (int i = 0; i < RESULT_LINES && rest.len > 0; i++) {
         rv_str line = line_of(rest, width);
         bool is_cut = i == RESULT_LINES - 1 && line.len < rest.len;
         if (is_cut)
-            line = rv_cli_fitting(rest, width - 3);
+            line = cli_fitting(rest, width - 3);
         rv_buf_printf(b, "\n%*s%.*s%s", (int)indent, "", RV_STR_ARG(line), is_cut ? "..." : "");
         rest = rv_str_trim((rv_str){rest.ptr + line.len, rest.len - line.len});
     }
     rv_buf_fini(&safe);
 }
 
-void rv_chat_write_result(json_object *event, size_t indent, size_t columns, rv_buf *b)
+void cli_chat_write_result(json_object *event, size_t indent, size_t columns, rv_buf *b)
 {
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     json_object *result = NULL;
 
     if (!json_object_object_get_ex(event, "result", &result))
         write_cut(rv_str_of(rv_json_text_or(event, "result_preview", "")), &text);
-    else if (rv_chat_hide(result) < 0)
+    else if (cli_chat_hide(result) < 0)
         rv_buf_clear(&text);
     else if (json_object_is_type(result, json_type_object))
         write_arguments(result, &text);
@@ -140,7 +140,7 @@ void rv_chat_write_result(json_object *event, size_t indent, size_t columns, rv_
         rv_buf_add_str(&text, rv_json_str(result));
     else if (result && !(json_object_is_type(result, json_type_array) && json_object_array_length(result) == 0))
         rv_json_write(result, &text);
-    rv_chat_write_lines(rv_buf_str(&text), indent, columns, b);
+    cli_chat_write_lines(rv_buf_str(&text), indent, columns, b);
     rv_buf_fini(&text);
 }
 
@@ -152,14 +152,14 @@ static void write_question(json_object *payload, const char *indent, rv_buf *b)
 
     json_object_object_get_ex(payload, "question", &question);
     rv_buf_printf(b, "%s? ", indent);
-    rv_cli_write_preview(rv_json_str(question), MAX_PAYLOAD, b);
+    cli_write_preview(rv_json_str(question), MAX_PAYLOAD, b);
     for (size_t i = 0; options && i < json_object_array_length(options); i++) {
         rv_buf_printf(b, "\n%s  %zu. ", indent, i + 1);
-        rv_cli_write_preview(rv_json_str(json_object_array_get_idx(options, i)), MAX_PAYLOAD, b);
+        cli_write_preview(rv_json_str(json_object_array_get_idx(options, i)), MAX_PAYLOAD, b);
     }
 }
 
-void rv_chat_write_action(json_object *event, const char *indent, rv_buf *b)
+void cli_chat_write_action(json_object *event, const char *indent, rv_buf *b)
 {
     json_object *payload = rv_json_get_obj(event, "payload");
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
@@ -170,11 +170,11 @@ void rv_chat_write_action(json_object *event, const char *indent, rv_buf *b)
         return;
     }
     rv_buf_printf(b, "%s* ", indent);
-    rv_cli_write_preview(rv_str_of(type), MAX_ARGUMENTS, b);
+    cli_write_preview(rv_str_of(type), MAX_ARGUMENTS, b);
     if (payload && json_object_object_length(payload) > 0) {
         write_arguments(payload, &text);
         rv_buf_puts(b, ": ");
-        rv_cli_write_preview(rv_buf_str(&text), MAX_PAYLOAD, b);
+        cli_write_preview(rv_buf_str(&text), MAX_PAYLOAD, b);
     }
     rv_buf_fini(&text);
 }

@@ -19,7 +19,7 @@ typedef int (*command_fn)(struct rv_cli_chat *c, const char *rest, rv_err **err)
 
 static void print(rv_buf *text)
 {
-    RV_IGNORE(!rv_cli_out_now(rv_buf_str(text)), "a write that failed is told at the end");
+    RV_IGNORE(!cli_out_now(rv_buf_str(text)), "a write that failed is told at the end");
     rv_buf_fini(text);
 }
 
@@ -40,7 +40,7 @@ static int leave(struct rv_cli_chat *c, const char *rest, rv_err **err)
     (void)rest;
     int rc = rv_chat_leave(c->in.chat, err);
     if (rc == 0)
-        rv_cli_out(RV_STR_LIT("the next message is for whichever agent it fits\n"));
+        cli_out(RV_STR_LIT("the next message is for whichever agent it fits\n"));
     return rc;
 }
 
@@ -49,10 +49,10 @@ static int begin_anew(struct rv_cli_chat *c, const char *rest, rv_err **err)
     char *agent = rv_str_dup(rv_str_of(rv_chat_agent(c->in.chat)));
 
     (void)rest;
-    int rc = agent ? rv_cli_chat_enter(c, NULL, agent, err) : RV_FAIL(err, RV_E_NOMEM, "begin a session");
+    int rc = agent ? cli_chat_enter(c, NULL, agent, err) : RV_FAIL(err, RV_E_NOMEM, "begin a session");
     free(agent);
     if (rc == 0)
-        rv_cli_chat_header(c);
+        cli_chat_header(c);
     return rc;
 }
 
@@ -66,9 +66,9 @@ static int show_session(struct rv_cli_chat *c, const char *rest, rv_err **err)
         if (found == RV_E_NOT_FOUND)
             rv_err_hint(err, "/sessions lists the newest");
         if (found == 0)
-            found = rv_cli_chat_enter(c, rest, NULL, err);
+            found = cli_chat_enter(c, rest, NULL, err);
         if (found == 0)
-            rv_cli_chat_header(c);
+            cli_chat_header(c);
         return found;
     }
     const struct rv_store_scope scope = rv_cli_chat_scope(c);
@@ -78,7 +78,7 @@ static int show_session(struct rv_cli_chat *c, const char *rest, rv_err **err)
     rv_buf_printf(&text, "session  %s\nagent    %s\n", rv_chat_session(c->in.chat), rv_chat_agent(c->in.chat));
     if (rv_store_get_session(c->in.store, &scope, rv_chat_session(c->in.chat), &row, NULL) == 0) {
         rv_buf_puts(&text, "name     ");
-        rv_chat_write_line(rv_str_of(row.name), &text);
+        cli_chat_write_line(rv_str_of(row.name), &text);
         rv_buf_printf(&text, "\nmessages %lld, about ", (long long)row.n_messages);
         rv_app_write_count(&text, row.total_tokens);
         rv_buf_puts(&text, " tokens\n");
@@ -95,12 +95,12 @@ static int add_session(void *self, const struct rv_session_row *row, rv_err **er
     rv_buf age = RV_BUF_INIT(64);
 
     (void)err;
-    rv_cli_write_age(&age, rv_app_now_us() - row->updated_us);
-    rv_cli_table_add_text(t, row->id);
-    rv_cli_table_add_text(t, row->name);
-    rv_cli_table_add_text(t, row->agent_name);
-    rv_cli_table_add_int(t, row->n_messages);
-    rv_cli_table_add(t, rv_buf_str(&age));
+    cli_write_age(&age, rv_app_now_us() - row->updated_us);
+    cli_table_add_text(t, row->id);
+    cli_table_add_text(t, row->name);
+    cli_table_add_text(t, row->agent_name);
+    cli_table_add_int(t, row->n_messages);
+    cli_table_add(t, rv_buf_str(&age));
     rv_buf_fini(&age);
     return 0;
 }
@@ -111,18 +111,18 @@ static int show_sessions(struct rv_cli_chat *c, const char *rest, rv_err **err)
         {"SESSION", 0, false}, {"NAME", 40, false}, {"AGENT", 24, false}, {"MESSAGES", 0, true}, {"AGE", 0, false}};
     const struct rv_store_scope scope = rv_cli_chat_scope(c);
     const struct rv_session_filter newest = {.limit = SHOWN_SESSIONS};
-    rv_cli_table *table = rv_cli_table_new(columns, RV_COUNT(columns));
+    rv_cli_table *table = cli_table_new(columns, RV_COUNT(columns));
     rv_buf text = RV_BUF_INIT(1 << 20);
 
     (void)rest;
     int rc = table ? rv_store_list_sessions(c->in.store, &scope, &newest, add_session, table, err)
                    : RV_FAIL(err, RV_E_NOMEM, "list sessions");
     if (rc == 0)
-        rc = rv_cli_table_write(table, c->cli->out_color, &text, err);
+        rc = cli_table_write(table, c->cli->out_color, &text, err);
     if (rc == 0 && text.len == 0)
         rv_buf_puts(&text, "no sessions found\n");
     print(&text);
-    rv_cli_table_free(table);
+    cli_table_free(table);
     return rc;
 }
 
@@ -143,24 +143,24 @@ static void write_words(const struct rv_cli *cli, const char *who, const struct 
     size_t columns;
 
     rv_buf_puts(b, cli->out_color ? "\033[1m" : "");
-    rv_cli_write_safe(rv_str_of(who), b);
+    cli_write_safe(rv_str_of(who), b);
     rv_buf_printf(b, ">%s ", cli->out_color ? "\033[0m" : "");
-    rv_cli_terminal_size(&columns, NULL);
-    if (is_answer && cli->out_tty && !rv_cli_flag(cli, "plain"))
-        md = rv_cli_md_new(cli->out_color, columns);
+    cli_terminal_size(&columns, NULL);
+    if (is_answer && cli->out_tty && !cli_flag(cli, "plain"))
+        md = cli_md_new(cli->out_color, columns);
     if (md) {
-        rv_cli_md_behind(md);
-        rv_cli_md_add(md, m->content, b);
-        rv_cli_md_flush(md, b);
+        cli_md_behind(md);
+        cli_md_add(md, m->content, b);
+        cli_md_flush(md, b);
     } else { /* or no memory: as it is */
-        rv_cli_write_safe(m->content, b);
+        cli_write_safe(m->content, b);
     }
-    rv_cli_md_free(md);
+    cli_md_free(md);
     if (m->status && strcmp(m->status, rv_turn_status_text(RV_TURN_COMPLETED)) != 0)
         rv_buf_printf(b, "%s[%s]", m->content.len ? "  " : "", m->status);
     rv_buf_putc(b, '\n');
-    if (!is_answer && rv_chat_attached_of(m, &attached, NULL) == 0)
-        rv_chat_write_attached(attached, "  attached ", b);
+    if (!is_answer && cli_chat_attached_of(m, &attached, NULL) == 0)
+        cli_chat_write_attached(attached, "  attached ", b);
     json_object_put(attached);
 }
 
@@ -171,10 +171,10 @@ static void write_call(const struct rv_cli *cli, const struct rv_message *m, rv_
     json_object *json = NULL;
 
     rv_app_tool_call_read(m, &json, &call);
-    if (call.arguments && rv_chat_hide(call.arguments) == 0)
+    if (call.arguments && cli_chat_hide(call.arguments) == 0)
         rv_json_write(call.arguments, &arguments);
     rv_buf_puts(b, cli->out_color ? "\033[2m  > " : "  > ");
-    rv_chat_write_call(rv_str_of(call.name), rv_buf_str(&arguments), b);
+    cli_chat_write_call(rv_str_of(call.name), rv_buf_str(&arguments), b);
     rv_buf_puts(b, cli->out_color ? "\033[0m\n" : "\n");
     rv_buf_fini(&arguments);
     json_object_put(json);
@@ -213,7 +213,7 @@ static int take(void *self, const struct rv_message *m, rv_err **err)
     return rc == 0 && r->n == r->most ? RV_STORE_ENOUGH : rc;
 }
 
-int rv_cli_chat_history(struct rv_cli_chat *c, int64_t n, rv_err **err)
+int cli_chat_history(struct rv_cli_chat *c, int64_t n, rv_err **err)
 {
     const struct rv_store_scope scope = rv_cli_chat_scope(c);
     const struct rv_message_filter newest = {.newest_first = true};
@@ -226,7 +226,7 @@ int rv_cli_chat_history(struct rv_cli_chat *c, int64_t n, rv_err **err)
     r->most = n < 1 ? 1 : n > MAX_SHOWN ? MAX_SHOWN : (size_t)n;
     int rc = rv_store_read_messages(c->in.store, &scope, rv_chat_session(c->in.chat), &newest, take, r, &cause);
     for (size_t i = r->n; rc >= 0 && i-- > 0;)
-        rv_cli_out(rv_buf_str(&r->texts[i]));
+        cli_out(rv_buf_str(&r->texts[i]));
     for (size_t i = 0; i < MAX_SHOWN; i++)
         rv_buf_fini(&r->texts[i]);
     if (rc == RV_E_NOT_FOUND) { /* it is made with the first turn */
@@ -236,7 +236,7 @@ int rv_cli_chat_history(struct rv_cli_chat *c, int64_t n, rv_err **err)
         rv_err_pass(err, cause);
     }
     if (rc >= 0 && r->n == 0)
-        rv_cli_say("the session has no messages yet\n");
+        cli_say("the session has no messages yet\n");
     free(r);
     return rc < 0 ? rc : 0;
 }
@@ -250,7 +250,7 @@ static int show_history(struct rv_cli_chat *c, const char *rest, rv_err **err)
 
     if (n < 1 || (end && *end))
         return RV_FAIL(err, RV_E_INVALID, "/history takes a number of messages, not \"%s\"", rest);
-    return rv_cli_chat_history(c, n, err);
+    return cli_chat_history(c, n, err);
 }
 
 /* The first line of what a tool is said to do. */
@@ -260,7 +260,7 @@ static void write_tool(const struct rv_catalog *catalog, const struct rv_agentdo
     const char *text = tool->description ? tool->description : info && info->description ? info->description : "";
 
     rv_buf_printf(b, "  %-24s ", tool->name);
-    rv_chat_write_line((rv_str){text, strcspn(text, "\n")}, b);
+    cli_chat_write_line((rv_str){text, strcspn(text, "\n")}, b);
     rv_buf_putc(b, '\n');
 }
 
@@ -291,9 +291,9 @@ static int switch_debug(struct rv_cli_chat *c, const char *rest, rv_err **err)
         return RV_FAIL(err, RV_E_INVALID, "/debug takes on or off, not \"%s\"", rest);
     c->debug = rest[0] ? strcmp(rest, "on") == 0 : !c->debug;
     if (c->debug)
-        rv_cli_out(RV_STR_LIT("requests are shown as they are sent\n"));
+        cli_out(RV_STR_LIT("requests are shown as they are sent\n"));
     else
-        rv_cli_out(RV_STR_LIT("requests are not shown\n"));
+        cli_out(RV_STR_LIT("requests are not shown\n"));
     return 0;
 }
 
@@ -311,11 +311,11 @@ static int print_or_drop(rv_buf *text, int rc)
 static int take_back(struct rv_cli_chat *c, json_object **attached, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(4096);
-    int rc = rv_chat_take_back(c, &c->again, attached, err);
+    int rc = cli_chat_take_back(c, &c->again, attached, err);
 
     if (rc == 0) {
         rv_buf_puts(&text, "taken back: ");
-        rv_chat_write_line(rv_buf_str(&c->again), &text);
+        cli_chat_write_line(rv_buf_str(&c->again), &text);
         rv_buf_putc(&text, '\n');
         print(&text);
     }
@@ -352,7 +352,7 @@ static int attach(struct rv_cli_chat *c, const char *rest, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(1 << 16);
 
-    return print_or_drop(&text, rv_chat_attach(c, rest, &text, err));
+    return print_or_drop(&text, cli_chat_attach(c, rest, &text, err));
 }
 
 static int show_usage(struct rv_cli_chat *c, const char *rest, rv_err **err)
@@ -360,7 +360,7 @@ static int show_usage(struct rv_cli_chat *c, const char *rest, rv_err **err)
     rv_buf text = RV_BUF_INIT(1 << 20);
 
     (void)rest;
-    return print_or_drop(&text, rv_chat_write_usage(c, &text, err));
+    return print_or_drop(&text, cli_chat_write_usage(c, &text, err));
 }
 
 static int show_cost(struct rv_cli_chat *c, const char *rest, rv_err **err)
@@ -368,7 +368,7 @@ static int show_cost(struct rv_cli_chat *c, const char *rest, rv_err **err)
     rv_buf text = RV_BUF_INIT(1 << 16);
 
     (void)rest;
-    return print_or_drop(&text, rv_chat_write_cost(c, &text, err));
+    return print_or_drop(&text, cli_chat_write_cost(c, &text, err));
 }
 
 static int export_to(struct rv_cli_chat *c, const char *rest, rv_err **err)
@@ -378,7 +378,7 @@ static int export_to(struct rv_cli_chat *c, const char *rest, rv_err **err)
     if (!rest[0])
         return RV_FAIL(err, RV_E_INVALID, "/export takes the file to write, such as talk.md or talk.json");
     rv_buf_printf(&text, "wrote %s\n", rest);
-    return print_or_drop(&text, rv_chat_export(c, rest, err));
+    return print_or_drop(&text, cli_chat_export(c, rest, err));
 }
 
 static int to_model(struct rv_cli_chat *c, const char *rest, rv_err **err)
@@ -396,7 +396,7 @@ static int to_model(struct rv_cli_chat *c, const char *rest, rv_err **err)
         memcpy(c->model, name.ptr, name.len);
         c->model[name.len] = '\0';
         c->in.opts.model = strcmp(rest, "-") == 0 ? NULL : c->model;
-        rc = rv_cli_chat_enter(c, session, agent, err);
+        rc = cli_chat_enter(c, session, agent, err);
         if (rc < 0) {
             memcpy(c->model, former, sizeof former);
             c->in.opts.model = before;
@@ -463,12 +463,12 @@ static int unknown(const char *word, rv_err **err)
     return rc;
 }
 
-const char *rv_chat_command_name(size_t i)
+const char *cli_chat_command_name(size_t i)
 {
     return i < RV_COUNT(commands) ? commands[i].name : NULL;
 }
 
-enum rv_chat_takes rv_chat_command_takes(rv_str name)
+enum rv_chat_takes cli_chat_command_takes(rv_str name)
 {
     for (size_t i = 0; i < RV_COUNT(commands); i++)
         if (rv_str_is(name, commands[i].name))
@@ -481,7 +481,7 @@ static bool is_farewell(rv_str line)
     return rv_str_is(line, "exit") || rv_str_is(line, "quit") || rv_str_is(line, "\\q");
 }
 
-enum rv_chat_word rv_cli_chat_command(struct rv_cli_chat *c, rv_str line)
+enum rv_chat_word cli_chat_command(struct rv_cli_chat *c, rv_str line)
 {
     rv_str text = rv_str_trim(line);
     char word[MAX_WORD] = "", rest[MAX_REST] = "";
@@ -499,7 +499,7 @@ enum rv_chat_word rv_cli_chat_command(struct rv_cli_chat *c, rv_str line)
     rv_str head = rv_utf8_cut((rv_str){text.ptr, len}, sizeof word - 1);
     memcpy(word, head.ptr, head.len);
     if (tail.len >= sizeof rest) {
-        rv_cli_say("%s: more than %d bytes follow it\n", word, MAX_REST - 1);
+        cli_say("%s: more than %d bytes follow it\n", word, MAX_REST - 1);
         return RV_CHAT_WORD_DONE;
     }
     if (tail.len)
@@ -511,10 +511,10 @@ enum rv_chat_word rv_cli_chat_command(struct rv_cli_chat *c, rv_str line)
             return RV_CHAT_WORD_EXIT;
         rc = commands[i].run(c, rest, &err);
         if (rc < 0)
-            rv_cli_report(c->cli, err);
+            cli_report(c->cli, err);
         return rc == RV_CHAT_WORD_AGAIN ? RV_CHAT_WORD_AGAIN : RV_CHAT_WORD_DONE;
     }
     RV_IGNORE(unknown(word, &err), "reported at once");
-    rv_cli_report(c->cli, err);
+    cli_report(c->cli, err);
     return RV_CHAT_WORD_DONE;
 }

@@ -60,7 +60,7 @@ static void offer_files(const struct search *s)
     rv_buf_fini(&pattern);
 }
 
-size_t rv_chat_complete(struct rv_cli_chat *c, rv_str text, void (*take)(void *self, rv_str word), void *self)
+size_t cli_chat_complete(struct rv_cli_chat *c, rv_str text, void (*take)(void *self, rv_str word), void *self)
 {
     const struct rv_store_scope scope = rv_cli_chat_scope(c);
     const struct rv_session_filter newest = {.limit = MAX_SESSIONS};
@@ -71,14 +71,14 @@ size_t rv_chat_complete(struct rv_cli_chat *c, rv_str text, void (*take)(void *s
     if (text.len == 0 || text.ptr[0] != '/' || memchr(text.ptr, '\n', text.len))
         return 0;
     if (!blank) {
-        for (size_t i = 0; rv_chat_command_name(i); i++)
-            offer(&s, rv_chat_command_name(i));
+        for (size_t i = 0; cli_chat_command_name(i); i++)
+            offer(&s, cli_chat_command_name(i));
         return s.begins.len;
     }
     while (head < text.len && text.ptr[head] == ' ')
         head++;
     s.begins = (rv_str){text.ptr + head, text.len - head};
-    switch (rv_chat_command_takes((rv_str){text.ptr, (size_t)(blank - text.ptr)})) {
+    switch (cli_chat_command_takes((rv_str){text.ptr, (size_t)(blank - text.ptr)})) {
     case RV_CHAT_TAKES_AGENT:
         RV_IGNORE(rv_agents_list(c->in.agents, &scope, offer_agent, &s, NULL), "then there is nothing to offer");
         break;

@@ -110,7 +110,7 @@ static int read_byte(rv_chat_edit *e, char *out)
 {
     for (;;) {
         follow_screen(e);
-        e->rc = rv_chat_lines_byte(e->lines, out, &e->err);
+        e->rc = cli_chat_lines_byte(e->lines, out, &e->err);
         if (e->rc != RV_CHAT_AGAIN)
             return e->rc < 0 ? -1 : e->rc;
     }
@@ -226,11 +226,11 @@ static void list(const struct found *f)
     for (size_t i = 0; i < f->n && i < MAX_LISTED; i++) {
         size_t len = strcspn(at, "\n");
         rv_buf_puts(&text, "\n  ");
-        rv_cli_write_safe((rv_str){at, len}, &text);
+        cli_write_safe((rv_str){at, len}, &text);
         at += len + 1;
     }
     rv_buf_putc(&text, '\n');
-    RV_IGNORE(!rv_cli_out_now(rv_buf_str(&text)), "a write that failed is told at the end");
+    RV_IGNORE(!cli_out_now(rv_buf_str(&text)), "a write that failed is told at the end");
     rv_buf_fini(&text);
 }
 
@@ -254,7 +254,7 @@ static unsigned char complete(EditLine *el, int key)
     (void)key;
     for (const wchar_t *p = line->buffer; p < line->cursor; p++)
         encode(*p, &before);
-    size_t had = rv_chat_complete(e->chat, rv_buf_str(&before), take, &f); /* bytes of the word that are there */
+    size_t had = cli_chat_complete(e->chat, rv_buf_str(&before), take, &f); /* bytes of the word that are there */
     if (f.words.rc < 0 || f.n == 0) {
         what = CC_ERROR;
     } else if (f.n == 1 || f.n_common > had) {
@@ -330,14 +330,14 @@ static bool set_up(rv_chat_edit *e)
     return ok;
 }
 
-bool rv_chat_edit_fits(const struct rv_cli *cli)
+bool cli_chat_edit_fits(const struct rv_cli *cli)
 {
     const char *term = getenv("TERM");
 
     return cli->out_tty && isatty(STDIN_FILENO) && term && term[0] && strcmp(term, "dumb") != 0;
 }
 
-rv_chat_edit *rv_chat_edit_new(struct rv_cli_chat *chat)
+rv_chat_edit *cli_chat_edit_new(struct rv_cli_chat *chat)
 {
     rv_chat_edit *e = calloc(1, sizeof *e);
     struct sigaction action = {.sa_handler = on_screen};
@@ -352,7 +352,7 @@ rv_chat_edit *rv_chat_edit_new(struct rv_cli_chat *chat)
     if (e->utf8)
         uselocale(before);
     if (!ok) {
-        rv_chat_edit_free(e);
+        cli_chat_edit_free(e);
         return NULL;
     }
     sigemptyset(&action.sa_mask);
@@ -361,7 +361,7 @@ rv_chat_edit *rv_chat_edit_new(struct rv_cli_chat *chat)
     return e;
 }
 
-void rv_chat_edit_free(rv_chat_edit *e)
+void cli_chat_edit_free(rv_chat_edit *e)
 {
     if (!e)
         return;
@@ -379,7 +379,7 @@ void rv_chat_edit_free(rv_chat_edit *e)
     free(e);
 }
 
-void rv_chat_edit_remember(rv_chat_edit *e, rv_str line)
+void cli_chat_edit_remember(rv_chat_edit *e, rv_str line)
 {
     wchar_t *wide = wide_of(line);
     HistEventW event;
@@ -389,7 +389,7 @@ void rv_chat_edit_remember(rv_chat_edit *e, rv_str line)
     free(wide);
 }
 
-int rv_chat_edit_line(rv_chat_edit *e, struct rv_chat_lines *lines, rv_str there, rv_str *out, rv_err **err)
+int cli_chat_edit_line(rv_chat_edit *e, struct rv_chat_lines *lines, rv_str there, rv_str *out, rv_err **err)
 {
     locale_t before = uselocale(e->utf8);
     wchar_t *typed = wide_of(there);
@@ -403,11 +403,11 @@ int rv_chat_edit_line(rv_chat_edit *e, struct rv_chat_lines *lines, rv_str there
     el_resize(e->el);
     /* by itself libedit shows the prompt first: what is typed in between would be shown twice */
     RV_IGNORE(el_wset(e->el, EL_PREP_TERM, 1) < 0, "a line on a terminal that is gone ends by itself");
-    rv_cli_out(RV_STR_LIT(PASTE_BEGINS));
+    cli_out(RV_STR_LIT(PASTE_BEGINS));
     if (typed && typed[0])
         el_wpush(e->el, typed); /* as if it was typed */
     const wchar_t *text = el_wgets(e->el, &n);
-    RV_IGNORE(!rv_cli_out_now(RV_STR_LIT(PASTE_ENDS)), "a write that failed is told at the end");
+    RV_IGNORE(!cli_out_now(RV_STR_LIT(PASTE_ENDS)), "a write that failed is told at the end");
     uselocale(before);
     free(typed);
     e->lines = NULL;

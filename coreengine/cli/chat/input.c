@@ -71,19 +71,19 @@ static void close_pipe(int fds[2])
     }
 }
 
-int rv_chat_signals_watch(rv_engine *engine, rv_err **err)
+int cli_chat_signals_watch(rv_engine *engine, rv_err **err)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 
     if (pipe2(wake, O_CLOEXEC) < 0 || pipe2(prompt, O_CLOEXEC | O_NONBLOCK) < 0) {
         int rc = RV_FAIL_SYSTEM(err, errno, "watch for signals");
-        rv_chat_signals_unwatch();
+        cli_chat_signals_unwatch();
         return rc;
     }
     int rc = rv_thread_start(pass_on, engine, &thread, err);
     has_thread = rc == 0;
     if (rc < 0) {
-        rv_chat_signals_unwatch();
+        cli_chat_signals_unwatch();
         return RV_WRAP(err, rc, "watch for signals");
     }
     sigemptyset(&action.sa_mask);
@@ -92,7 +92,7 @@ int rv_chat_signals_watch(rv_engine *engine, rv_err **err)
     return 0;
 }
 
-void rv_chat_signals_unwatch(void)
+void cli_chat_signals_unwatch(void)
 {
     if (has_thread) {
         for (size_t i = 0; i < RV_COUNT(numbers); i++)
@@ -105,26 +105,26 @@ void rv_chat_signals_unwatch(void)
     close_pipe(prompt);
 }
 
-void rv_chat_signals_turn(bool under_way)
+void cli_chat_signals_turn(bool under_way)
 {
     atomic_store(&n_in_turn, 0);
     atomic_store(&in_turn, under_way);
 }
 
-int rv_chat_signals_seen(void)
+int cli_chat_signals_seen(void)
 {
     return atomic_load(&seen);
 }
 
 /* --- lines --- */
 
-void rv_chat_lines_init(struct rv_chat_lines *l)
+void cli_chat_lines_init(struct rv_chat_lines *l)
 {
     *l = (struct rv_chat_lines){.buf = RV_BUF_INIT(RV_CLI_MAX_MESSAGE + 2 * CHUNK),
                                 .fd = rv_terminal_reader(STDIN_FILENO)};
 }
 
-void rv_chat_lines_fini(struct rv_chat_lines *l)
+void cli_chat_lines_fini(struct rv_chat_lines *l)
 {
     if (l->fd != STDIN_FILENO)
         close(l->fd);
@@ -137,12 +137,12 @@ static int wait_for_input(int fd, rv_err **err)
     struct pollfd fds[] = {{.fd = fd, .events = POLLIN}, {.fd = prompt[0], .events = POLLIN}};
 
     for (;;) {
-        if (rv_chat_signals_seen())
+        if (cli_chat_signals_seen())
             return RV_FAIL(err, RV_E_CANCELLED, "stopped by a signal");
         int n = poll(fds, RV_COUNT(fds), -1);
         if (n < 0 && errno != EINTR)
             return RV_FAIL(err, RV_E_IO, "wait for standard input: %s", strerror(errno));
-        if (n < 0 && !rv_chat_signals_seen())
+        if (n < 0 && !cli_chat_signals_seen())
             return RV_CHAT_AGAIN;
         if (n > 0 && fds[0].revents)
             return 0;
@@ -177,7 +177,7 @@ static void drop(struct rv_chat_lines *l)
     l->at = 0;
 }
 
-int rv_chat_lines_byte(struct rv_chat_lines *l, char *out, rv_err **err)
+int cli_chat_lines_byte(struct rv_chat_lines *l, char *out, rv_err **err)
 {
     while (l->at == l->buf.len) {
         drop(l);
@@ -189,7 +189,7 @@ int rv_chat_lines_byte(struct rv_chat_lines *l, char *out, rv_err **err)
     return 1;
 }
 
-int rv_chat_lines_next(struct rv_chat_lines *l, rv_str *out, rv_err **err)
+int cli_chat_lines_next(struct rv_chat_lines *l, rv_str *out, rv_err **err)
 {
     size_t looked = 0;
     bool too_long = false;

@@ -31,11 +31,11 @@ static int note_mode(void *self, const struct rv_tenant_key *key, rv_err **err)
 }
 
 /* What is said in such a chat must not lie in a file. */
-bool rv_chat_recall_keeps(const struct rv_cli_chat *c)
+bool cli_chat_recall_keeps(const struct rv_cli_chat *c)
 {
     bool encrypted = false;
 
-    if (rv_cli_flag(c->cli, "no-store"))
+    if (cli_flag(c->cli, "no-store"))
         return false;
     return rv_store_list_tenant_keys(c->in.store, NULL, note_mode, &encrypted, NULL) == 0 && !encrypted;
 }
@@ -83,7 +83,7 @@ static void give(rv_chat_edit *e, rv_str text)
         if (one.len > 0 && one.len <= 2 * MAX_LINE && is_plain(one)) {
             unescape(one, &line);
             if (line.rc == 0)
-                rv_chat_edit_remember(e, rv_buf_str(&line));
+                cli_chat_edit_remember(e, rv_buf_str(&line));
         }
         size_t used = one.len + (end ? 1 : 0);
         text = (rv_str){text.ptr + used, text.len - used};
@@ -91,7 +91,7 @@ static void give(rv_chat_edit *e, rv_str text)
     rv_buf_fini(&line);
 }
 
-void rv_chat_recall_load(rv_chat_edit *e)
+void cli_chat_recall_load(rv_chat_edit *e)
 {
     rv_buf path = RV_BUF_INIT(PATH_MAX), text = RV_BUF_INIT(MAX_FILE);
 
@@ -110,7 +110,7 @@ void rv_chat_recall_load(rv_chat_edit *e)
 
 /* --- writing --- */
 
-void rv_chat_recall_add(rv_str line)
+void cli_chat_recall_add(rv_str line)
 {
     rv_buf path = RV_BUF_INIT(PATH_MAX), text = RV_BUF_INIT(2 * MAX_LINE + 1);
 

@@ -33,7 +33,7 @@ struct rv_chat_show {
     bool left;              /* the reader of stdout is gone */
 };
 
-rv_chat_show *rv_chat_show_new(const struct rv_cli *cli, const struct rv_chat_show_opts *opts)
+rv_chat_show *cli_chat_show_new(const struct rv_cli *cli, const struct rv_chat_show_opts *opts)
 {
     rv_chat_show *s = calloc(1, sizeof *s);
     size_t columns;
@@ -43,29 +43,29 @@ rv_chat_show *rv_chat_show_new(const struct rv_cli *cli, const struct rv_chat_sh
     s->cli = cli;
     s->opts = *opts;
     rv_chat_sink_init(&s->sink);
-    rv_cli_terminal_size(&columns, NULL);
-    if (!opts->plain && cli->out_tty && !(s->md = rv_cli_md_new(cli->out_color, columns))) {
-        rv_chat_show_free(s);
+    cli_terminal_size(&columns, NULL);
+    if (!opts->plain && cli->out_tty && !(s->md = cli_md_new(cli->out_color, columns))) {
+        cli_chat_show_free(s);
         return NULL;
     }
     return s;
 }
 
-void rv_chat_show_free(rv_chat_show *s)
+void cli_chat_show_free(rv_chat_show *s)
 {
     if (!s)
         return;
     rv_chat_sink_fini(&s->sink);
-    rv_cli_md_free(s->md);
+    cli_md_free(s->md);
     json_object_put(s->acted);
     free(s);
 }
 
-void rv_chat_show_begin(rv_chat_show *s)
+void cli_chat_show_begin(rv_chat_show *s)
 {
     rv_chat_sink_turn(&s->sink);
     if (s->md)
-        rv_cli_md_begin(s->md);
+        cli_md_begin(s->md);
     s->agent[0] = '\0';
     s->in_text = s->in_call = false;
 }
@@ -77,7 +77,7 @@ static bool same_screen(const rv_chat_show *s)
 
 static void say(rv_chat_show *s, rv_str text)
 {
-    s->left = !rv_cli_out_now(text) || s->left;
+    s->left = !cli_out_now(text) || s->left;
 }
 
 /* What waits for the end of its span or table, as it is known now. */
@@ -86,7 +86,7 @@ static void flush_words(rv_chat_show *s)
     rv_buf out = RV_BUF_INIT(4 * RV_LLM_MAX_REPLY);
 
     if (s->md)
-        rv_cli_md_flush(s->md, &out);
+        cli_md_flush(s->md, &out);
     say(s, rv_buf_str(&out));
     rv_buf_fini(&out);
 }
@@ -94,7 +94,7 @@ static void flush_words(rv_chat_show *s)
 static void end_call_line(rv_chat_show *s)
 {
     if (s->in_call)
-        rv_cli_err(RV_STR_LIT("\n"));
+        cli_err(RV_STR_LIT("\n"));
     s->in_call = false;
 }
 
@@ -119,19 +119,19 @@ static void write_note(rv_chat_show *s, rv_buf *b, bool open)
     rv_buf_add_str(&line, rv_buf_str(b));
     rv_buf_puts(&line, dim ? "\033[0m" : "");
     rv_buf_puts(&line, open ? "" : "\n");
-    rv_cli_err(rv_buf_str(&line));
+    cli_err(rv_buf_str(&line));
     rv_buf_fini(&line);
     rv_buf_clear(b);
 }
 
-void rv_chat_show_note(rv_chat_show *s, rv_str text)
+void cli_chat_show_note(rv_chat_show *s, rv_str text)
 {
     rv_buf line = RV_BUF_INIT(MAX_LINE);
 
     begin_line(s);
-    rv_cli_write_safe(text, &line);
+    cli_write_safe(text, &line);
     rv_buf_putc(&line, '\n');
-    rv_cli_err(rv_buf_str(&line));
+    cli_err(rv_buf_str(&line));
     rv_buf_fini(&line);
 }
 
@@ -145,10 +145,10 @@ static void write_label(const rv_chat_show *s, const struct rv_origin *who, rv_b
     if (!s->opts.labels)
         return;
     rv_buf_printf(b, "%*s%s", who ? 2 * who->depth : 0, "", color ? "\033[1m" : "");
-    rv_cli_write_safe(rv_str_of(name), b);
+    cli_write_safe(rv_str_of(name), b);
     rv_buf_printf(b, ">%s ", color ? "\033[0m" : "");
     if (s->md)
-        rv_cli_md_behind(s->md);
+        cli_md_behind(s->md);
 }
 
 static void write_words(rv_chat_show *s, const struct rv_origin *who, const struct rv_chat_shown *shown)
@@ -159,20 +159,20 @@ static void write_words(rv_chat_show *s, const struct rv_origin *who, const stru
         end_call_line(s);
     if (shown->begins_part) {
         if (s->md)
-            rv_cli_md_flush(s->md, &out);
+            cli_md_flush(s->md, &out);
         rv_buf_puts(&out, s->in_text ? "\n\n" : "\n");
     }
     bool broken = !s->in_text && !shown->begins_part; /* the first words, or lines of something else came between */
     if (s->md && (shown->new_speaker || shown->begins_part))
-        rv_cli_md_begin(s->md);
+        cli_md_begin(s->md);
     if (shown->new_speaker || broken)
         write_label(s, who, &out);
     if (s->md) {
-        rv_cli_md_add(s->md, broken ? (rv_str){NULL, 0} : shown->gap, &out);
-        rv_cli_md_add(s->md, shown->text, &out);
+        cli_md_add(s->md, broken ? (rv_str){NULL, 0} : shown->gap, &out);
+        cli_md_add(s->md, shown->text, &out);
     } else if (s->cli->out_tty) {
-        rv_cli_write_safe(broken ? (rv_str){NULL, 0} : shown->gap, &out);
-        rv_cli_write_safe(shown->text, &out);
+        cli_write_safe(broken ? (rv_str){NULL, 0} : shown->gap, &out);
+        cli_write_safe(shown->text, &out);
     } else {
         rv_buf_add_str(&out, shown->gap);
         rv_buf_add_str(&out, shown->text);
@@ -192,7 +192,7 @@ static void write_held(rv_chat_show *s)
         write_words(s, who, &shown);
 }
 
-bool rv_chat_show_delta(rv_chat_show *s, const struct rv_delta_from *from, const struct rv_llm_delta *d)
+bool cli_chat_show_delta(rv_chat_show *s, const struct rv_delta_from *from, const struct rv_llm_delta *d)
 {
     if (d->kind == RV_LLM_DELTA_TEXT) {
         const struct rv_chat_shown shown = rv_chat_sink_piece(&s->sink, from->origin, from->call_id, d->text);
@@ -203,7 +203,7 @@ bool rv_chat_show_delta(rv_chat_show *s, const struct rv_delta_from *from, const
     return !s->left;
 }
 
-void rv_chat_show_effect(rv_chat_show *s, const struct rv_effect *e)
+void cli_chat_show_effect(rv_chat_show *s, const struct rv_effect *e)
 {
     if (e->kind != RV_EFFECT_CALL_LLM || !e->pipeline)
         return;
@@ -248,7 +248,7 @@ static size_t columns_of_line(const rv_chat_show *s)
     size_t columns = SIZE_MAX;
 
     if (s->cli->err_tty)
-        rv_cli_terminal_size(&columns, NULL);
+        cli_terminal_size(&columns, NULL);
     return columns;
 }
 
@@ -258,9 +258,9 @@ static void cut_call(rv_buf *line, size_t columns)
     size_t room = columns > OUTCOME_COLUMNS + MIN_CALL ? columns - OUTCOME_COLUMNS : MIN_CALL;
     rv_str all = rv_buf_str(line);
 
-    if (rv_cli_width(all) <= room)
+    if (cli_width(all) <= room)
         return;
-    rv_buf_truncate(line, rv_cli_fitting(all, room - 4).len);
+    rv_buf_truncate(line, cli_fitting(all, room - 4).len);
     rv_buf_puts(line, "...)");
 }
 
@@ -271,9 +271,9 @@ static void write_call(const rv_chat_show *s, json_object *event, rv_buf *line)
 
     if (!arguments) /* events of older rules have only their beginning */
         rv_buf_puts(&text, rv_json_text_or(event, "params_preview", ""));
-    else if (rv_chat_hide(arguments) == 0)
+    else if (cli_chat_hide(arguments) == 0)
         rv_json_write(arguments, &text);
-    rv_chat_write_call(rv_str_of(rv_json_text_or(event, "tool", "")), rv_buf_str(&text), line);
+    cli_chat_write_call(rv_str_of(rv_json_text_or(event, "tool", "")), rv_buf_str(&text), line);
     cut_call(line, columns_of_line(s));
     rv_buf_fini(&text);
 }
@@ -286,14 +286,14 @@ static void call_begins(rv_chat_show *s, const struct rv_effect *e, json_object 
     indent(e->origin, 0, &line);
     rv_buf_puts(&line, "> ");
     if (is_chained(event)) { /* it gets the output as it is */
-        rv_chat_write_line(rv_str_of(rv_json_text_or(event, "tool", "")), &line);
+        cli_chat_write_line(rv_str_of(rv_json_text_or(event, "tool", "")), &line);
         rv_buf_puts(&line, " gets the output");
     } else {
         write_call(s, event, &line);
     }
     if (int_of(event, "attempt") > 1)
         rv_buf_puts(&line, " again");
-    s->call_columns = rv_cli_width(rv_buf_str(&line));
+    s->call_columns = cli_width(rv_buf_str(&line));
     write_note(s, &line, true);
     s->in_call = true;
     s->call_id = int_of(event, "call_id");
@@ -306,13 +306,13 @@ static void write_failure(const rv_chat_show *s, const char *error, size_t depth
     size_t columns = columns_of_line(s);
     rv_buf reason = RV_BUF_INIT(MAX_LINE);
 
-    rv_chat_write_line(rv_str_of(error), &reason);
+    cli_chat_write_line(rv_str_of(error), &reason);
     rv_buf_puts(b, "failed");
-    if (columns == SIZE_MAX || used + strlen("  failed: ") + rv_cli_width(rv_buf_str(&reason)) <= columns) {
+    if (columns == SIZE_MAX || used + strlen("  failed: ") + cli_width(rv_buf_str(&reason)) <= columns) {
         rv_buf_puts(b, ": ");
         rv_buf_add_str(b, rv_buf_str(&reason));
     } else {
-        rv_chat_write_lines(rv_buf_str(&reason), depth + 2, columns, b);
+        cli_chat_write_lines(rv_buf_str(&reason), depth + 2, columns, b);
     }
     rv_buf_fini(&reason);
 }
@@ -329,7 +329,7 @@ static void write_outcome(const rv_chat_show *s, const struct rv_origin *who, js
     if (error[0]) {
         write_failure(s, error, depth, used, b);
     } else if (rv_json_get_int(event, time_key, &ms)) {
-        rv_cli_write_duration(b, ms * 1000);
+        cli_write_duration(b, ms * 1000);
     } else {
         rv_buf_puts(b, "done");
     }
@@ -350,9 +350,9 @@ static void write_action(rv_chat_show *s, json_object *event)
     if (!asks && !s->opts.tools)
         return;
     begin_line(s);
-    rv_chat_write_action(event, "  ", &line);
+    cli_chat_write_action(event, "  ", &line);
     if (asks)
-        rv_chat_show_note(s, rv_buf_str(&line));
+        cli_chat_show_note(s, rv_buf_str(&line));
     else
         write_note(s, &line, false);
     rv_buf_fini(&line);
@@ -391,11 +391,11 @@ static void call_ends(rv_chat_show *s, const struct rv_effect *e, json_object *e
             write_call(s, event, &line); /* others may have begun after it: it says again which one it is */
         }
         write_outcome(s, e->origin, event, "execution_time_ms",
-                      goes_on ? s->call_columns : rv_cli_width(rv_buf_str(&line)), &line);
+                      goes_on ? s->call_columns : cli_width(rv_buf_str(&line)), &line);
         if (!s->acted && !rv_json_text_or(event, "error", "")[0]) { /* an action is told by itself */
             size_t columns = columns_of_line(s);
-            rv_chat_write_result(event, 4 + 2 * (e->origin ? (size_t)e->origin->depth : 0),
-                                 columns == SIZE_MAX ? PIPE_COLUMNS : columns, &line);
+            cli_chat_write_result(event, 4 + 2 * (e->origin ? (size_t)e->origin->depth : 0),
+                                  columns == SIZE_MAX ? PIPE_COLUMNS : columns, &line);
         }
         write_note(s, &line, false);
         s->in_call = false;
@@ -414,8 +414,8 @@ static void agent_ends(rv_chat_show *s, const struct rv_effect *e, json_object *
     begin_line(s);
     indent(e->origin, -1, &line);
     rv_buf_puts(&line, "< ");
-    rv_chat_write_line(rv_str_of(e->origin->agent), &line);
-    write_outcome(s, e->origin, event, "duration_ms", rv_cli_width(rv_buf_str(&line)), &line);
+    cli_chat_write_line(rv_str_of(e->origin->agent), &line);
+    write_outcome(s, e->origin, event, "duration_ms", cli_width(rv_buf_str(&line)), &line);
     write_note(s, &line, false);
     rv_buf_fini(&line);
 }
@@ -426,7 +426,7 @@ static void remark(rv_chat_show *s, const char *head, const char *text)
 
     begin_line(s);
     rv_buf_printf(&line, "  ! %s", head);
-    rv_chat_write_line(rv_str_of(text), &line);
+    cli_chat_write_line(rv_str_of(text), &line);
     write_note(s, &line, false);
     rv_buf_fini(&line);
 }
@@ -449,7 +449,7 @@ static void tell(rv_chat_show *s, const struct rv_effect *e, json_object *event)
         remark(s, "", rv_json_text_or(event, "message", ""));
 }
 
-void rv_chat_show_event(rv_chat_show *s, const struct rv_effect *e, rv_str line)
+void cli_chat_show_event(rv_chat_show *s, const struct rv_effect *e, rv_str line)
 {
     json_object *event = NULL;
 
@@ -472,10 +472,10 @@ void rv_chat_show_event(rv_chat_show *s, const struct rv_effect *e, rv_str line)
 static void write_whole(const rv_chat_show *s, rv_str text, rv_buf *out)
 {
     if (s->md) {
-        rv_cli_md_add(s->md, text, out);
-        rv_cli_md_flush(s->md, out);
+        cli_md_add(s->md, text, out);
+        cli_md_flush(s->md, out);
     } else {
-        rv_cli_write_safe(text, out);
+        cli_write_safe(text, out);
     }
 }
 
@@ -496,7 +496,7 @@ static void write_rest(const rv_chat_show *s, const struct rv_chat_turn *turn, r
         rv_buf_putc(out, '\n');
 }
 
-void rv_chat_show_end(rv_chat_show *s, const struct rv_chat_turn *turn)
+void cli_chat_show_end(rv_chat_show *s, const struct rv_chat_turn *turn)
 {
     rv_buf out = RV_BUF_INIT(2 * RV_LLM_MAX_REPLY);
 

@@ -35,7 +35,7 @@ static int take_row(void *self, const struct rv_message *m, rv_err **err)
     if (!t->has_said)
         return 0;
     rv_buf_add_str(&t->said, m->content);
-    int rc = rv_chat_attached_of(m, &t->attached, err);
+    int rc = cli_chat_attached_of(m, &t->attached, err);
     return rc < 0 ? rc : RV_STORE_ENOUGH;
 }
 
@@ -52,7 +52,7 @@ static int delete_rows(struct rv_cli_chat *c, const struct last_turn *t, rv_err 
     return rv_store_end(c->in.store, rc, err);
 }
 
-int rv_chat_take_back(struct rv_cli_chat *c, rv_buf *said, json_object **attached, rv_err **err)
+int cli_chat_take_back(struct rv_cli_chat *c, rv_buf *said, json_object **attached, rv_err **err)
 {
     const struct rv_store_scope scope = rv_cli_chat_scope(c);
     const struct rv_message_filter newest = {.newest_first = true, .with_children = true, .for_agents = true};
@@ -148,37 +148,37 @@ static int count(struct rv_cli_chat *c, struct tally *t, rv_err **err)
     return rc < 0 ? rc : 0;
 }
 
-int rv_chat_write_usage(struct rv_cli_chat *c, rv_buf *out, rv_err **err)
+int cli_chat_write_usage(struct rv_cli_chat *c, rv_buf *out, rv_err **err)
 {
     static const struct rv_cli_column columns[] = {{"MODEL", 40, false}, {"ANSWERS", 0, true}, {"INPUT", 0, true},
                                                    {"OUTPUT", 0, true},  {"COST", 0, true},    {"TIME", 0, true}};
     struct tally *t = calloc(1, sizeof *t);
-    rv_cli_table *table = rv_cli_table_new(columns, RV_COUNT(columns));
+    rv_cli_table *table = cli_table_new(columns, RV_COUNT(columns));
     int rc = t && table ? count(c, t, err) : RV_FAIL(err, RV_E_NOMEM, "count what the session took");
 
     for (size_t i = 0; rc == 0 && i < t->n; i++) {
         const struct took *row = &t->rows[i];
         char money[RV_APP_MAX_MONEY];
         rv_buf time = RV_BUF_INIT(64);
-        rv_cli_write_duration(&time, row->ms * 1000);
-        rv_cli_table_add_text(table, row->model);
-        rv_cli_table_add_int(table, row->answers);
-        rv_cli_table_add_int(table, row->input);
-        rv_cli_table_add_int(table, row->output);
-        rv_cli_table_add_text(table, rv_app_money(row->micro_usd, money));
-        rv_cli_table_add(table, rv_buf_str(&time));
+        cli_write_duration(&time, row->ms * 1000);
+        cli_table_add_text(table, row->model);
+        cli_table_add_int(table, row->answers);
+        cli_table_add_int(table, row->input);
+        cli_table_add_int(table, row->output);
+        cli_table_add_text(table, rv_app_money(row->micro_usd, money));
+        cli_table_add(table, rv_buf_str(&time));
         rv_buf_fini(&time);
     }
     if (rc == 0)
-        rc = rv_cli_table_write(table, c->cli->out_color, out, err);
+        rc = cli_table_write(table, c->cli->out_color, out, err);
     if (rc == 0 && t->n == 0)
         rv_buf_puts(out, "the session has no answer of a model yet\n");
-    rv_cli_table_free(table);
+    cli_table_free(table);
     free(t);
     return rc;
 }
 
-int rv_chat_write_cost(struct rv_cli_chat *c, rv_buf *out, rv_err **err)
+int cli_chat_write_cost(struct rv_cli_chat *c, rv_buf *out, rv_err **err)
 {
     struct tally *t = calloc(1, sizeof *t);
     struct took all = {0};
@@ -231,9 +231,9 @@ static void write_markdown(const struct rv_message *m, rv_buf *b)
     rv_buf_printf(b, "\n## %s\n\n", who);
     rv_buf_add_str(b, rv_str_trim(m->content));
     rv_buf_putc(b, '\n');
-    if (is_type(m, RV_MESSAGE_USER) && rv_chat_attached_of(m, &json, NULL) == 0 && json) {
+    if (is_type(m, RV_MESSAGE_USER) && cli_chat_attached_of(m, &json, NULL) == 0 && json) {
         rv_buf_putc(b, '\n');
-        rv_chat_write_attached(json, "- attached ", b);
+        cli_chat_write_attached(json, "- attached ", b);
         json_object_put(json);
     }
 }
@@ -256,7 +256,7 @@ static bool ends_with(const char *text, const char *end)
     return n >= len && strcmp(text + n - len, end) == 0;
 }
 
-int rv_chat_export(struct rv_cli_chat *c, const char *path, rv_err **err)
+int cli_chat_export(struct rv_cli_chat *c, const char *path, rv_err **err)
 {
     const struct rv_store_scope scope = rv_cli_chat_scope(c);
     const struct rv_message_filter all = {0};

@@ -28,7 +28,7 @@ struct rv_cli_md {
     struct md_table table;
 };
 
-rv_cli_md *rv_cli_md_new(bool styled, size_t columns)
+rv_cli_md *cli_md_new(bool styled, size_t columns)
 {
     rv_cli_md *md = calloc(1, sizeof *md);
 
@@ -36,11 +36,11 @@ rv_cli_md *rv_cli_md_new(bool styled, size_t columns)
         return NULL;
     md->styled = styled;
     md->columns = columns;
-    rv_cli_md_begin(md);
+    cli_md_begin(md);
     return md;
 }
 
-void rv_cli_md_free(rv_cli_md *md)
+void cli_md_free(rv_cli_md *md)
 {
     if (!md)
         return;
@@ -59,12 +59,12 @@ static void end_table(rv_cli_md *md)
     memset(md->table.widths, 0, sizeof md->table.widths);
 }
 
-void rv_cli_md_behind(rv_cli_md *md)
+void cli_md_behind(rv_cli_md *md)
 {
     md->behind = true;
 }
 
-void rv_cli_md_begin(rv_cli_md *md)
+void cli_md_begin(rv_cli_md *md)
 {
     md->n_bytes = 0;
     md->behind = md->cr = md->quoted = md->relook = false;
@@ -492,7 +492,7 @@ static void put_safe(rv_cli_md *md, rv_str c, rv_buf *out)
         put_char(md, c, out);
         return;
     }
-    rv_cli_write_safe(c, &safe);
+    cli_write_safe(c, &safe);
     put_char(md, safe.rc < 0 ? RV_STR_LIT("?") : rv_buf_str(&safe), out);
     rv_buf_fini(&safe);
 }
@@ -523,20 +523,20 @@ static void put_byte(rv_cli_md *md, char byte, rv_buf *out)
         put_byte(md, byte, out);
 }
 
-void rv_cli_md_add(rv_cli_md *md, rv_str piece, rv_buf *out)
+void cli_md_add(rv_cli_md *md, rv_str piece, rv_buf *out)
 {
     for (size_t i = 0; i < piece.len; i++)
         put_byte(md, piece.ptr[i], out);
 }
 
-void rv_cli_md_flush(rv_cli_md *md, rv_buf *out)
+void cli_md_flush(rv_cli_md *md, rv_buf *out)
 {
     bool whole;
 
     if (md->where == START && md->line.len > 0) {
         RV_IGNORE(!decide(md, true, &whole, out), "what is there is taken as the line");
         if (!whole)
-            rv_cli_md_flush(md, out);
+            cli_md_flush(md, out);
     }
     if (md->where == START && md->table.rows.len > 0) {
         write_table(md, out);

@@ -18,13 +18,13 @@
 typedef struct rv_cli_md rv_cli_md;
 /** styled: bold, italics and colours, and the marks of Markdown are left out; else marks stay, tables are aligned.
  *  columns: of the terminal. NULL: no memory. */
-rv_cli_md *rv_cli_md_new(bool styled, size_t columns);
-void rv_cli_md_free(rv_cli_md *md);  /* NULL is fine */
-void rv_cli_md_begin(rv_cli_md *md); /* a text begins, at the beginning of a line */
+rv_cli_md *cli_md_new(bool styled, size_t columns);
+void cli_md_free(rv_cli_md *md);  /* NULL is fine */
+void cli_md_begin(rv_cli_md *md); /* a text begins, at the beginning of a line */
 /** Something stands on the line now, such as a name: headings, lists and the like then begin a new one. */
-void rv_cli_md_behind(rv_cli_md *md);
-void rv_cli_md_add(rv_cli_md *md, rv_str piece, rv_buf *out);
+void cli_md_behind(rv_cli_md *md);
+void cli_md_add(rv_cli_md *md, rv_str piece, rv_buf *out);
 /** Write what waits, as it is known now, without a line end. The text may go on. */
-void rv_cli_md_flush(rv_cli_md *md, rv_buf *out);
+void cli_md_flush(rv_cli_md *md, rv_buf *out);
 
 #endif

@@ -128,7 +128,7 @@ static size_t width_of(rv_str cell, bool styled)
     rv_buf shown = RV_BUF_INIT(MAX_CELL);
 
     write_shown(cell, styled, &shown);
-    size_t width = rv_cli_width(shown.rc == 0 ? rv_buf_str(&shown) : cell);
+    size_t width = cli_width(shown.rc == 0 ? rv_buf_str(&shown) : cell);
     rv_buf_fini(&shown);
     return width;
 }
@@ -193,7 +193,7 @@ static void write_rule(const struct md_table *t, bool styled, rv_buf *out)
 /* What fits into so many columns: up to a blank, if there is one. */
 static rv_str take_line(rv_str *rest, size_t width)
 {
-    rv_str fits = rv_cli_fitting(*rest, width);
+    rv_str fits = cli_fitting(*rest, width);
     size_t n = fits.len;
 
     if (n == 0) /* a wide character in a narrow column */
@@ -229,8 +229,8 @@ static void write_cell(const struct md_table *t, size_t c, struct cell *cell, bo
 
     rv_buf text = RV_BUF_INIT(2 * MAX_CELL), content = RV_BUF_INIT(MAX_CELL);
 
-    if (may_style && rv_cli_width(*rest) <= t->widths[c]) {
-        size_t width = rv_cli_width(*rest);
+    if (may_style && cli_width(*rest) <= t->widths[c]) {
+        size_t width = cli_width(*rest);
         md_look(base != 0, base, &text);
         write_content(cell->text, &content);
         add_spans(rv_buf_str(&content), true, base, &text);
@@ -241,7 +241,7 @@ static void write_cell(const struct md_table *t, size_t c, struct cell *cell, bo
         *rest = (rv_str){rest->ptr, 0};
     } else {
         rv_str line = take_line(rest, t->widths[c]);
-        write_padded(t, c, line, rv_cli_width(line), out);
+        write_padded(t, c, line, cli_width(line), out);
     }
     rv_buf_fini(&content);
     rv_buf_fini(&text);

@@ -146,7 +146,7 @@ static int compare_texts(const struct text *a, const struct text *b, struct rv_c
     return rc;
 }
 
-int rv_cli_lines_compare(rv_str a, rv_str b, struct rv_cli_lines *out, rv_err **err)
+int cli_lines_compare(rv_str a, rv_str b, struct rv_cli_lines *out, rv_err **err)
 {
     struct text left = {0}, right = {0};
     struct rv_cli_line *scratch = NULL;
@@ -165,11 +165,11 @@ int rv_cli_lines_compare(rv_str a, rv_str b, struct rv_cli_lines *out, rv_err **
     free(right.lines);
     if (rc == 0)
         return 0;
-    rv_cli_lines_fini(out);
+    cli_lines_fini(out);
     return RV_FAIL(err, rc, "compare two texts");
 }
 
-void rv_cli_lines_fini(struct rv_cli_lines *lines)
+void cli_lines_fini(struct rv_cli_lines *lines)
 {
     free(lines->items);
     *lines = (struct rv_cli_lines){0};
@@ -195,7 +195,7 @@ static void write_range(char mark, size_t before, size_t n, rv_buf *b)
         rv_buf_printf(b, ",%zu", n);
 }
 
-void rv_cli_lines_write_unified(const struct rv_cli_lines *lines, bool color, rv_buf *b)
+void cli_lines_write_unified(const struct rv_cli_lines *lines, bool color, rv_buf *b)
 {
     size_t before[2] = {0, 0}, at = 0; /* lines of each text before item `at` */
 
@@ -222,7 +222,7 @@ void rv_cli_lines_write_unified(const struct rv_cli_lines *lines, bool color, rv
             const struct rv_cli_line *line = &lines->items[i];
             bool is_colored = color && line->mark != ' ';
             rv_buf_printf(b, "%s%c", !is_colored ? "" : line->mark == '-' ? "\033[31m" : "\033[32m", line->mark);
-            rv_cli_write_safe(line->text, b);
+            cli_write_safe(line->text, b);
             rv_buf_puts(b, is_colored ? "\033[0m\n" : "\n");
         }
         before[0] += n[0];

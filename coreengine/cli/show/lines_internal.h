@@ -18,13 +18,13 @@ struct rv_cli_lines {
             counts as replaced */
 
 /** Compare them; a and b are borrowed as long as out. RV_E_NOMEM. */
-RV_MUST_CHECK int rv_cli_lines_compare(rv_str a, rv_str b, struct rv_cli_lines *out, rv_err **err);
-void rv_cli_lines_fini(struct rv_cli_lines *lines);
+RV_MUST_CHECK int cli_lines_compare(rv_str a, rv_str b, struct rv_cli_lines *out, rv_err **err);
+void cli_lines_fini(struct rv_cli_lines *lines);
 /** As `diff -u` has it, without its two lines of names; nothing where the texts are equal. */
-void rv_cli_lines_write_unified(const struct rv_cli_lines *lines, bool color, rv_buf *b);
+void cli_lines_write_unified(const struct rv_cli_lines *lines, bool color, rv_buf *b);
 /* sides.c */
 #define RV_CLI_LINES_LEAST 20 /* columns of a side, however narrow a terminal is */
 /** Side by side in so many columns, with a mark between lines that differ; what is far from a difference is counted. */
-void rv_cli_lines_write_sides(const struct rv_cli_lines *lines, int columns, bool color, rv_buf *b);
+void cli_lines_write_sides(const struct rv_cli_lines *lines, int columns, bool color, rv_buf *b);
 
 #endif

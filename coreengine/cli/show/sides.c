@@ -9,8 +9,8 @@
 /* One column of a row: the next piece of *rest, filled up with blanks. */
 static void put_cell(rv_str *rest, int width, const char *color, rv_buf *b)
 {
-    rv_str piece = rv_cli_fitting(*rest, (size_t)width);
-    size_t used = rv_cli_width(piece);
+    rv_str piece = cli_fitting(*rest, (size_t)width);
+    size_t used = cli_width(piece);
 
     rv_buf_puts(b, piece.len ? color : "");
     rv_buf_add_str(b, piece);
@@ -29,9 +29,9 @@ static void put_pair(const struct rv_cli_line *left, const struct rv_cli_line *r
     const char *mark = same ? " " : left && right ? "|" : left ? "<" : ">";
 
     if (left)
-        rv_cli_write_safe(left->text, &l);
+        cli_write_safe(left->text, &l);
     if (right)
-        rv_cli_write_safe(right->text, &r);
+        cli_write_safe(right->text, &r);
     rv_str rest[] = {rv_buf_str(&l), rv_buf_str(&r)};
     do {
         put_cell(&rest[0], width, color && !same ? "\033[31m" : "", b);
@@ -70,7 +70,7 @@ static bool is_near(const struct rv_cli_lines *lines, size_t i)
     return false;
 }
 
-void rv_cli_lines_write_sides(const struct rv_cli_lines *lines, int columns, bool color, rv_buf *b)
+void cli_lines_write_sides(const struct rv_cli_lines *lines, int columns, bool color, rv_buf *b)
 {
     int width = columns > 2 * RV_CLI_LINES_LEAST + 3 ? (columns - 3) / 2 : RV_CLI_LINES_LEAST;
 

@@ -28,7 +28,7 @@ struct rv_cli_table {
     bool failed;
 };
 
-rv_cli_table *rv_cli_table_new(const struct rv_cli_column *columns, size_t n)
+rv_cli_table *cli_table_new(const struct rv_cli_column *columns, size_t n)
 {
     rv_cli_table *t = calloc(1, sizeof *t);
 
@@ -41,7 +41,7 @@ rv_cli_table *rv_cli_table_new(const struct rv_cli_column *columns, size_t n)
     return NULL;
 }
 
-void rv_cli_table_free(rv_cli_table *t)
+void cli_table_free(rv_cli_table *t)
 {
     if (!t)
         return;
@@ -50,7 +50,7 @@ void rv_cli_table_free(rv_cli_table *t)
     free(t);
 }
 
-void rv_cli_table_add(rv_cli_table *t, rv_str cell)
+void cli_table_add(rv_cli_table *t, rv_str cell)
 {
     const struct rv_cli_column *column = &t->columns[t->n % t->n_columns];
     rv_buf text = RV_BUF_INIT(2 * MAX_CELL_BYTES);
@@ -59,34 +59,34 @@ void rv_cli_table_add(rv_cli_table *t, rv_str cell)
         t->failed = true;
         return;
     }
-    rv_cli_write_preview(cell, MAX_CELL_BYTES, &text);
-    if (column->most && rv_cli_width(rv_buf_str(&text)) > column->most) {
-        rv_buf_truncate(&text, rv_cli_fitting(rv_buf_str(&text), column->most - (sizeof MORE - 1)).len);
+    cli_write_preview(cell, MAX_CELL_BYTES, &text);
+    if (column->most && cli_width(rv_buf_str(&text)) > column->most) {
+        rv_buf_truncate(&text, cli_fitting(rv_buf_str(&text), column->most - (sizeof MORE - 1)).len);
         rv_buf_puts(&text, MORE);
     }
     struct cell *c = &t->cells[t->n++];
-    *c = (struct cell){rv_arena_dup(t->arena, rv_buf_str(&text)), rv_cli_width(rv_buf_str(&text))};
+    *c = (struct cell){rv_arena_dup(t->arena, rv_buf_str(&text)), cli_width(rv_buf_str(&text))};
     t->failed |= !c->text;
     rv_buf_fini(&text);
 }
 
-void rv_cli_table_add_text(rv_cli_table *t, const char *cell)
+void cli_table_add_text(rv_cli_table *t, const char *cell)
 {
-    rv_cli_table_add(t, rv_str_of(cell ? cell : "-"));
+    cli_table_add(t, rv_str_of(cell ? cell : "-"));
 }
 
-void rv_cli_table_add_int(rv_cli_table *t, int64_t n)
+void cli_table_add_int(rv_cli_table *t, int64_t n)
 {
     rv_buf text = RV_BUF_INIT(64);
 
     rv_app_write_count(&text, n);
-    rv_cli_table_add(t, rv_buf_str(&text));
+    cli_table_add(t, rv_buf_str(&text));
     rv_buf_fini(&text);
 }
 
 static void write_cell(const struct rv_cli_column *column, size_t width, rv_str text, rv_buf *b)
 {
-    size_t used = rv_cli_width(text), blanks = width > used ? width - used : 0;
+    size_t used = cli_width(text), blanks = width > used ? width - used : 0;
 
     for (size_t i = 0; column->right && i < blanks; i++)
         rv_buf_putc(b, ' ');
@@ -104,14 +104,14 @@ static void end_line(rv_buf *b)
 
 static size_t widest(const rv_cli_table *t, size_t column)
 {
-    size_t width = rv_cli_width(rv_str_of(t->columns[column].head));
+    size_t width = cli_width(rv_str_of(t->columns[column].head));
 
     for (size_t i = column; i < t->n; i += t->n_columns)
         width = t->cells[i].width > width ? t->cells[i].width : width;
     return width;
 }
 
-int rv_cli_table_write(const rv_cli_table *t, bool bold_heads, rv_buf *b, rv_err **err)
+int cli_table_write(const rv_cli_table *t, bool bold_heads, rv_buf *b, rv_err **err)
 {
     size_t *widths = calloc(t->n_columns, sizeof *widths);
 
@@ -153,7 +153,7 @@ static void write_column(rv_str text, bool is_last, rv_buf *b)
         text = rv_utf8_first(text, KEPT);
         width = KEPT + 3;
     }
-    rv_cli_write_preview(text, text.len, &shown);
+    cli_write_preview(text, text.len, &shown);
     rv_buf_add_str(b, rv_buf_str(&shown));
     rv_buf_puts(b, is_cut ? MORE : "");
     for (size_t i = width; !is_last && i < WIDTH; i++)
@@ -214,7 +214,7 @@ static void write_row(json_object *columns, json_object *row, rv_buf *b)
     }
 }
 
-int rv_query_write_table(json_object *rows, rv_buf *b, rv_err **err)
+int cli_query_write_table(json_object *rows, rv_buf *b, rv_err **err)
 {
     json_object *columns;
 

@@ -33,7 +33,7 @@ static void write_money(const struct rv_usage *u, rv_buf *b)
     rv_buf_printf(b, "%s%s", u->estimated ? "~" : "", rv_app_money(u->cost_micro_usd, text));
 }
 
-void rv_cli_spent_write(const struct rv_app_spent *s, rv_buf *b)
+void cli_spent_write(const struct rv_app_spent *s, rv_buf *b)
 {
     const struct rv_usage *u = &s->usage;
 
@@ -61,11 +61,11 @@ void rv_cli_spent_write(const struct rv_app_spent *s, rv_buf *b)
     }
     if (s->first_ms) {
         rv_buf_puts(b, ", first token after ");
-        rv_cli_write_duration(b, s->first_ms * RV_US_PER_MS);
+        cli_write_duration(b, s->first_ms * RV_US_PER_MS);
     }
 }
 
-rv_cli_tally *rv_cli_tally_new(const struct rv_pipeline *p)
+rv_cli_tally *cli_tally_new(const struct rv_pipeline *p)
 {
     rv_cli_tally *t = calloc(1, sizeof *t);
 
@@ -80,7 +80,7 @@ rv_cli_tally *rv_cli_tally_new(const struct rv_pipeline *p)
     return t;
 }
 
-void rv_cli_tally_free(rv_cli_tally *t)
+void cli_tally_free(rv_cli_tally *t)
 {
     if (!t)
         return;
@@ -98,7 +98,7 @@ static void add_sample(rv_cli_tally *t, int stage, const struct rv_app_spent *s)
         t->samples[t->n_samples++] = (struct sample){stage, s->latency_ms, s->first_ms};
 }
 
-void rv_cli_tally_add(rv_cli_tally *t, int stage, const struct rv_app_spent *s)
+void cli_tally_add(rv_cli_tally *t, int stage, const struct rv_app_spent *s)
 {
     if (!t || stage < 0 || (size_t)stage >= t->pipeline->n_agents)
         return;
@@ -169,7 +169,7 @@ static void put_time(struct line *l, enum column c, int64_t ms)
     rv_buf text = RV_BUF_INIT(MAX_CELL);
 
     if (ms)
-        rv_cli_write_duration(&text, ms * 1000);
+        cli_write_duration(&text, ms * 1000);
     put(l, c, &text);
     rv_buf_fini(&text);
 }
@@ -231,7 +231,7 @@ static bool is_known(const struct row *r)
     return r->told > 0 || r->usage.cost_micro_usd > 0;
 }
 
-void rv_cli_tally_write(const rv_cli_tally *t, const struct rv_usage *total, bool color, rv_buf *b)
+void cli_tally_write(const rv_cli_tally *t, const struct rv_usage *total, bool color, rv_buf *b)
 {
     struct row all = {0};
     size_t n = 0;

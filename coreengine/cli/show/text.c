@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-void rv_cli_write_word(const char *word, rv_buf *b)
+void cli_write_word(const char *word, rv_buf *b)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,";
 
@@ -60,17 +60,17 @@ static void write_as(rv_str text, const char *line, const char *tab, rv_buf *b)
     }
 }
 
-void rv_cli_write_safe(rv_str text, rv_buf *b)
+void cli_write_safe(rv_str text, rv_buf *b)
 {
     write_as(text, "\n", "\t", b);
 }
 
-void rv_cli_write_lines(rv_str text, rv_buf *b)
+void cli_write_lines(rv_str text, rv_buf *b)
 {
     write_as(text, "\n  ", "\t", b);
 }
 
-void rv_cli_write_preview(rv_str text, size_t max, rv_buf *b)
+void cli_write_preview(rv_str text, size_t max, rv_buf *b)
 {
     rv_str shown = rv_utf8_cut(text, max);
 
@@ -79,7 +79,7 @@ void rv_cli_write_preview(rv_str text, size_t max, rv_buf *b)
         rv_buf_puts(b, "...");
 }
 
-void rv_cli_write_code(const char *code, rv_buf *b)
+void cli_write_code(const char *code, rv_buf *b)
 {
     enum rv_failure failure = RV_FAILURE_NONE;
 
@@ -92,7 +92,7 @@ void rv_cli_write_code(const char *code, rv_buf *b)
 
 /* --- time --- */
 
-void rv_cli_write_duration(rv_buf *b, int64_t us)
+void cli_write_duration(rv_buf *b, int64_t us)
 {
     if (us < 0)
         us = 0;
@@ -104,7 +104,7 @@ void rv_cli_write_duration(rv_buf *b, int64_t us)
         rv_buf_printf(b, "%lld.%lld s", (long long)(us / RV_US_PER_S), (long long)(us / 100000 % 10));
 }
 
-void rv_cli_write_age(rv_buf *b, int64_t us)
+void cli_write_age(rv_buf *b, int64_t us)
 {
     static const struct {
         int64_t unit_us, below;
@@ -120,7 +120,7 @@ void rv_cli_write_age(rv_buf *b, int64_t us)
     rv_buf_printf(b, "%lld %s", (long long)(us > 0 ? us / units[i].unit_us : 0), units[i].text);
 }
 
-void rv_cli_write_moment(rv_buf *b, int64_t us)
+void cli_write_moment(rv_buf *b, int64_t us)
 {
     char text[RV_TIME_MAX];
 
@@ -128,7 +128,7 @@ void rv_cli_write_moment(rv_buf *b, int64_t us)
     rv_buf_printf(b, "%.10s %.8s", text, text + 11);
 }
 
-int rv_cli_parse_duration(const char *text, int64_t *out_us, rv_err **err)
+int cli_parse_duration(const char *text, int64_t *out_us, rv_err **err)
 {
     static const struct {
         const char *unit;
@@ -151,7 +151,7 @@ int rv_cli_parse_duration(const char *text, int64_t *out_us, rv_err **err)
     return rc;
 }
 
-int rv_cli_zone_minutes(void)
+int cli_zone_minutes(void)
 {
     time_t now = time(NULL);
     struct tm local;
@@ -159,7 +159,7 @@ int rv_cli_zone_minutes(void)
     return localtime_r(&now, &local) ? (int)(local.tm_gmtoff / 60) : 0;
 }
 
-void rv_cli_write_bytes(rv_buf *b, int64_t bytes)
+void cli_write_bytes(rv_buf *b, int64_t bytes)
 {
     static const char *const units[] = {"bytes", "KB", "MB", "GB", "TB"};
     size_t unit = 0;
@@ -176,20 +176,20 @@ void rv_cli_write_bytes(rv_buf *b, int64_t bytes)
         rv_buf_printf(b, "%lld bytes", (long long)whole);
 }
 
-void rv_cli_put_line(rv_buf *b, const char *label, const char *text)
+void cli_put_line(rv_buf *b, const char *label, const char *text)
 {
     if (!text || !*text)
         return;
     rv_buf_printf(b, "%-*s", RV_CLI_LABEL, label);
-    rv_cli_write_lines(rv_str_of(text), b);
+    cli_write_lines(rv_str_of(text), b);
     rv_buf_putc(b, '\n');
 }
 
-void rv_cli_put_moment(rv_buf *b, const char *label, int64_t us)
+void cli_put_moment(rv_buf *b, const char *label, int64_t us)
 {
     if (us <= 0)
         return;
     rv_buf_printf(b, "%-*s", RV_CLI_LABEL, label);
-    rv_cli_write_moment(b, us);
+    cli_write_moment(b, us);
     rv_buf_putc(b, '\n');
 }

@@ -27,7 +27,7 @@ static rv_str behind(rv_str s, size_t n)
     return (rv_str){s.ptr + n, s.len - n};
 }
 
-size_t rv_cli_width(rv_str text)
+size_t cli_width(rv_str text)
 {
     size_t width = 0, n;
 
@@ -36,7 +36,7 @@ size_t rv_cli_width(rv_str text)
     return width;
 }
 
-rv_str rv_cli_fitting(rv_str text, size_t columns)
+rv_str cli_fitting(rv_str text, size_t columns)
 {
     size_t at = 0, n;
 
@@ -50,7 +50,7 @@ rv_str rv_cli_fitting(rv_str text, size_t columns)
     return (rv_str){text.ptr, at};
 }
 
-void rv_cli_terminal_size(size_t *columns, size_t *rows)
+void cli_terminal_size(size_t *columns, size_t *rows)
 {
     struct winsize size;
     bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && size.ws_row > 0;

@@ -52,18 +52,18 @@ static const char *color_of(enum rv_run_status status)
 static void write_call(const char *what, const struct rv_app_top_row *r, int64_t now_us, rv_buf *b)
 {
     rv_buf_printf(b, "%s ", what);
-    rv_cli_write_preview(rv_str_of(r->name), MAX_CELL, b);
+    cli_write_preview(rv_str_of(r->name), MAX_CELL, b);
     if (r->n > 1)
         rv_buf_printf(b, " and %zu more", r->n - 1);
     rv_buf_puts(b, " (");
-    rv_cli_write_age(b, now_us - r->since_us);
+    cli_write_age(b, now_us - r->since_us);
     rv_buf_putc(b, ')');
 }
 
 static void write_question(const struct rv_app_top_row *r, int64_t now_us, rv_buf *b)
 {
     rv_buf_printf(b, "%s%s: ", r->name, r->expires_us > 0 && r->expires_us <= now_us ? " (expired)" : "");
-    rv_cli_write_preview(rv_str_of(r->text), MAX_CELL, b);
+    cli_write_preview(rv_str_of(r->text), MAX_CELL, b);
     if (r->n > 1)
         rv_buf_printf(b, " (and %zu more)", r->n - 1);
 }
@@ -111,14 +111,14 @@ static void end_cell(struct grid *g, size_t row, size_t column, size_t at)
 {
     g->cells[row][column].at = at;
     g->cells[row][column].len = g->text.len - at;
-    g->cells[row][column].width = rv_cli_width((rv_str){rv_buf_cstr(&g->text) + at, g->text.len - at});
+    g->cells[row][column].width = cli_width((rv_str){rv_buf_cstr(&g->text) + at, g->text.len - at});
 }
 
 static void put_text(struct grid *g, size_t row, size_t column, const char *text)
 {
     size_t at = g->text.len;
 
-    rv_cli_write_preview(rv_str_of(text), MAX_CELL, &g->text);
+    cli_write_preview(rv_str_of(text), MAX_CELL, &g->text);
     end_cell(g, row, column, at);
 }
 
@@ -145,7 +145,7 @@ static void put_row(struct grid *g, size_t row, const struct rv_app_top_row *r, 
     write_wait(r, now_us, &g->text);
     end_cell(g, row, WAITS, at);
     at = g->text.len;
-    rv_cli_write_age(&g->text, now_us - r->created_us);
+    cli_write_age(&g->text, now_us - r->created_us);
     end_cell(g, row, AGE, at);
     if (r->is_read)
         put_numbers(g, row, r->llm_calls, &r->used);
@@ -239,7 +239,7 @@ static void write_blanks(size_t n, rv_buf *b)
 static void write_cut(rv_str text, size_t text_width, size_t width, rv_buf *b)
 {
     bool cut = text_width > width;
-    rv_str shown = cut ? rv_cli_fitting(text, width > 6 ? width - 3 : width) : text;
+    rv_str shown = cut ? cli_fitting(text, width > 6 ? width - 3 : width) : text;
 
     rv_buf_add_str(b, shown);
     rv_buf_puts(b, cut && width > 6 ? "..." : "");
@@ -252,7 +252,7 @@ static void write_cell(rv_str text, size_t text_width, size_t c, size_t width, r
     if (columns[c].right && text_width < width)
         write_blanks(width - text_width, b);
     write_cut(text, text_width, width, b);
-    size_t used = rv_cli_width((rv_str){rv_buf_cstr(b) + begun, b->len - begun});
+    size_t used = cli_width((rv_str){rv_buf_cstr(b) + begun, b->len - begun});
     if (!columns[c].right && used < width)
         write_blanks(width - used, b);
 }
@@ -303,7 +303,7 @@ static void write_line(rv_buf *line, size_t width, rv_buf *b)
 {
     rv_str text = rv_buf_str(line);
 
-    write_cut(text, rv_cli_width(text), width, b);
+    write_cut(text, cli_width(text), width, b);
     rv_buf_putc(b, '\n');
     rv_buf_clear(line);
 }
@@ -328,7 +328,7 @@ static void write_rates(const struct rv_app_top_rates *r, rv_buf *line)
         return;
     }
     rv_buf_puts(line, "last ");
-    rv_cli_write_age(line, r->span_us);
+    cli_write_age(line, r->span_us);
     rv_buf_puts(line, ": ");
     write_rate(r->n_ended, r->span_us, line);
     rv_buf_puts(line, " runs/s, ");
@@ -363,9 +363,9 @@ static void write_selected(const struct rv_app_top_snapshot *look, const struct 
 
     if (view->selected < look->n) {
         const struct rv_app_top_row *r = &look->rows[view->selected];
-        rv_cli_write_preview(rv_str_of(r->id), MAX_CELL, &line);
+        cli_write_preview(rv_str_of(r->id), MAX_CELL, &line);
         rv_buf_printf(&line, "  %s in ", state_of(r->status));
-        rv_cli_write_preview(rv_str_of(r->stage[0] ? r->stage : "-"), MAX_CELL, &line);
+        cli_write_preview(rv_str_of(r->stage[0] ? r->stage : "-"), MAX_CELL, &line);
         rv_buf_puts(&line, "  ");
         write_wait(r, look->now_us, &line);
     }
@@ -403,7 +403,7 @@ static void write_rows(const struct grid *g, const struct rv_app_top_snapshot *l
     }
 }
 
-void rv_cli_top_draw(const struct rv_app_top_snapshot *look, struct rv_cli_top_view *view, rv_buf *b)
+void cli_top_draw(const struct rv_app_top_snapshot *look, struct rv_cli_top_view *view, rv_buf *b)
 {
     static struct grid g; /* too large for a stack; one process has one screen */
     bool live = view->rows > 0;

@@ -48,7 +48,7 @@ static void on_signal(int number)
 
 static bool write_text(const char *text)
 {
-    return rv_cli_out_now(rv_str_of(text));
+    return cli_out_now(rv_str_of(text));
 }
 
 static void enter(rv_cli_screen *s)
@@ -71,7 +71,7 @@ static void leave(const rv_cli_screen *s)
         RV_IGNORE(tcsetattr(STDIN_FILENO, TCSANOW, &s->before) < 0, "the same");
 }
 
-int rv_cli_screen_open(rv_cli_screen **out, rv_err **err)
+int cli_screen_open(rv_cli_screen **out, rv_err **err)
 {
     struct sigaction action = {.sa_handler = on_signal};
     rv_cli_screen *s = calloc(1, sizeof *s);
@@ -96,7 +96,7 @@ int rv_cli_screen_open(rv_cli_screen **out, rv_err **err)
     return 0;
 }
 
-void rv_cli_screen_close(rv_cli_screen *s)
+void cli_screen_close(rv_cli_screen *s)
 {
     if (!s)
         return;
@@ -123,13 +123,13 @@ static rv_str next_line(rv_str *rest)
     return line;
 }
 
-bool rv_cli_screen_show(rv_cli_screen *s, rv_str lines)
+bool cli_screen_show(rv_cli_screen *s, rv_str lines)
 {
     rv_str before = s->is_stale ? (rv_str){NULL, 0} : rv_buf_str(&s->shown), rest = lines;
     rv_buf out = RV_BUF_INIT(2 * RV_CLI_TOP_MAX_TEXT);
     size_t columns, rows, i = 1;
 
-    rv_cli_terminal_size(&columns, &rows);
+    cli_terminal_size(&columns, &rows);
     rv_buf_puts(&out, s->is_stale ? "\033[2J" : "");
     for (; rest.len > 0 && i <= rows; i++) {
         bool had = before.len > 0;
@@ -141,7 +141,7 @@ bool rv_cli_screen_show(rv_cli_screen *s, rv_str lines)
     }
     if (before.len > 0)
         rv_buf_printf(&out, "\033[%zu;1H\033[J", i);
-    bool whole = out.rc == 0, written = !whole || out.len == 0 || rv_cli_out_now(rv_buf_str(&out));
+    bool whole = out.rc == 0, written = !whole || out.len == 0 || cli_out_now(rv_buf_str(&out));
     rv_buf_fini(&out);
     rv_buf_clear(&s->shown);
     rv_buf_add_str(&s->shown, lines);
@@ -187,7 +187,7 @@ static size_t escape(rv_str b, enum rv_cli_top_key *out)
     return n + 1;
 }
 
-size_t rv_cli_screen_key(rv_str bytes, enum rv_cli_top_key *out)
+size_t cli_screen_key(rv_str bytes, enum rv_cli_top_key *out)
 {
     static const struct {
         char byte;
@@ -212,7 +212,7 @@ static enum rv_cli_top_key take_key(rv_cli_screen *s)
     enum rv_cli_top_key key = RV_CLI_TOP_TIME;
     size_t n;
 
-    while (key == RV_CLI_TOP_TIME && (n = rv_cli_screen_key((rv_str){s->bytes, s->n_bytes}, &key)) > 0) {
+    while (key == RV_CLI_TOP_TIME && (n = cli_screen_key((rv_str){s->bytes, s->n_bytes}, &key)) > 0) {
         memmove(s->bytes, s->bytes + n, s->n_bytes - n);
         s->n_bytes -= n;
     }
@@ -256,7 +256,7 @@ static void read_bytes(rv_cli_screen *s)
         s->is_over = true;
 }
 
-enum rv_cli_top_key rv_cli_screen_wait(rv_cli_screen *s, int64_t timeout_ms)
+enum rv_cli_top_key cli_screen_wait(rv_cli_screen *s, int64_t timeout_ms)
 {
     struct clock {
         int64_t until_us;

@@ -17,7 +17,7 @@ struct rv_cli_top_view {
     size_t room;            /* out: rows of runs that fit */
 };
 /** The whole as lines, each with its end. Moves view->first so that the selected row is among them. */
-void rv_cli_top_draw(const struct rv_app_top_snapshot *look, struct rv_cli_top_view *view, rv_buf *b);
+void cli_top_draw(const struct rv_app_top_snapshot *look, struct rv_cli_top_view *view, rv_buf *b);
 
 /* --- screen.c: a terminal that is drawn again and again --- */
 enum rv_cli_top_key {
@@ -36,13 +36,13 @@ enum rv_cli_top_key {
 };
 typedef struct rv_cli_screen rv_cli_screen;
 /** One a process: it takes signals. RV_E_NOMEM, RV_E_IO. */
-RV_MUST_CHECK int rv_cli_screen_open(rv_cli_screen **out, rv_err **err);
-void rv_cli_screen_close(rv_cli_screen *s); /* the terminal is as it was; NULL is fine */
+RV_MUST_CHECK int cli_screen_open(rv_cli_screen **out, rv_err **err);
+void cli_screen_close(rv_cli_screen *s); /* the terminal is as it was; NULL is fine */
 /** Show these lines; only those that changed are written. False: the terminal is gone. */
-bool rv_cli_screen_show(rv_cli_screen *s, rv_str lines);
+bool cli_screen_show(rv_cli_screen *s, rv_str lines);
 /** The next key, or what else happens first. */
-enum rv_cli_top_key rv_cli_screen_wait(rv_cli_screen *s, int64_t timeout_ms);
+enum rv_cli_top_key cli_screen_wait(rv_cli_screen *s, int64_t timeout_ms);
 /** Of the bytes that a terminal sends: the key at their beginning. Gives how many they are; 0: more have to come. */
-size_t rv_cli_screen_key(rv_str bytes, enum rv_cli_top_key *out);
+size_t cli_screen_key(rv_str bytes, enum rv_cli_top_key *out);
 
 #endif

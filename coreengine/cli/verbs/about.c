@@ -23,7 +23,7 @@ static int version(struct rv_cli *cli, rv_err **err)
     size_t n;
     const struct rv_provider_info *providers = rv_provider_list(&n);
 
-    if (rv_cli_flag(cli, "json")) {
+    if (cli_flag(cli, "json")) {
         rv_jw w = rv_jw_on(&text);
         rv_jw_obj(&w);
         rv_jw_kv_text(&w, "version", rv_version());
@@ -51,7 +51,7 @@ static int version(struct rv_cli *cli, rv_err **err)
         rv_buf_printf(&text, "; http: %s\njson-c %s, libyaml %s, libuv %s, compiler %s\n", HTTP_FEATURE,
                       json_c_version(), yaml_get_version_string(), uv_version_string(), __VERSION__);
     }
-    return rv_cli_print(0, &text, err);
+    return cli_print(0, &text, err);
 }
 
 /* --- docs: pages made from the tables --- */
@@ -103,7 +103,7 @@ static const struct {
     const char *name;
     void (*write)(rv_buf *b);
 } pages[] = {
-    {"cli", rv_cli_write_reference},
+    {"cli", cli_write_reference},
     {"functions", rv_fn_write_reference},
     {"pipelines", rv_pipeline_write_reference},
     {"agent-schemas", rv_agentdoc_write_reference},
@@ -123,12 +123,12 @@ static int docs(struct rv_cli *cli, rv_err **err)
     int rc = 0;
 
     if (strcmp(what, "man") == 0) {
-        const struct rv_cli_verb *verb = which[0] ? rv_cli_find_verb(which, NULL) : NULL;
+        const struct rv_cli_verb *verb = which[0] ? cli_find_verb(which, NULL) : NULL;
         if (which[0] && !verb)
-            return rv_cli_usage(cli, err, "unknown verb \"%s\"", which);
-        rv_cli_write_man(verb, &text);
+            return cli_usage(cli, err, "unknown verb \"%s\"", which);
+        cli_write_man(verb, &text);
     } else if (strcmp(what, "completion") == 0) {
-        rc = rv_cli_write_completion(rv_str_of(which), &text, err);
+        rc = cli_write_completion(rv_str_of(which), &text, err);
     } else if (strcmp(what, "reference") == 0) {
         size_t i = 0;
         while (i < RV_COUNT(pages) && strcmp(pages[i].name, which) != 0)
@@ -137,18 +137,18 @@ static int docs(struct rv_cli *cli, rv_err **err)
         if (made)
             pages[i].write(&text);
     } else if (strcmp(what, "verbs") == 0) {
-        for (size_t i = 0; rv_cli_verbs[i]; i++)
-            if (!rv_cli_verbs[i]->hidden)
-                rv_buf_printf(&text, "%s\n", rv_cli_verbs[i]->name);
+        for (size_t i = 0; cli_verbs[i]; i++)
+            if (!cli_verbs[i]->hidden)
+                rv_buf_printf(&text, "%s\n", cli_verbs[i]->name);
     } else {
         made = false;
     }
-    return made ? rv_cli_print(rc, &text, err) : rv_cli_usage(cli, err, "no page is made for \"%s %s\"", what, which);
+    return made ? cli_print(rc, &text, err) : cli_usage(cli, err, "no page is made for \"%s %s\"", what, which);
 }
 
 static const struct rv_cli_option version_options[] = {{"json", 'j', NULL, "print JSON", NULL, false}};
 
-const struct rv_cli_verb rv_verb_version = {
+const struct rv_cli_verb verb_version = {
     .name = "version",
     .args = "",
     .summary = "print version, ABI and features",
@@ -158,7 +158,7 @@ const struct rv_cli_verb rv_verb_version = {
     RV_CLI_OPTIONS(version_options),
     .run = version,
 };
-const struct rv_cli_verb rv_verb_docs = {
+const struct rv_cli_verb verb_docs = {
     .name = "docs",
     .args = "man [VERB]|completion SHELL|reference PAGE|verbs",
     .summary = "print man pages, shell completion and generated reference pages",

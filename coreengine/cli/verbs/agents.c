@@ -11,7 +11,7 @@
 
 /* --- where an agent was found --- */
 
-void rv_cli_write_source(const struct rv_agents_found *found, rv_buf *b)
+void cli_write_source(const struct rv_agents_found *found, rv_buf *b)
 {
     static const struct {
         const char *source, *text;
@@ -24,29 +24,29 @@ void rv_cli_write_source(const struct rv_agents_found *found, rv_buf *b)
     rv_buf_puts(b, text);
     if (found->place && found->place[0] && strcmp(found->source, "store") != 0) {
         rv_buf_putc(b, ' ');
-        rv_cli_write_word(found->place, b);
+        cli_write_word(found->place, b);
     }
 }
 
 static void write_hidden(const char *name, const struct rv_agents_found *found, const char *hidden, rv_buf *b)
 {
     rv_buf_puts(b, "warning: agent ");
-    rv_cli_write_word(name, b);
+    cli_write_word(name, b);
     rv_buf_puts(b, " is the one ");
-    rv_cli_write_source(found, b);
+    cli_write_source(found, b);
     rv_buf_puts(b, "; it hides the one in the file ");
-    rv_cli_write_word(hidden, b);
+    cli_write_word(hidden, b);
     rv_buf_puts(b, "\n  hint: give that one another name, or put it into the store with `reeve agents put`\n");
 }
 
-void rv_cli_warn_hidden(const rv_agents *agents, const char *name, const struct rv_agents_found *found)
+void cli_warn_hidden(const rv_agents *agents, const char *name, const struct rv_agents_found *found)
 {
     const char *hidden = rv_agents_hidden(agents, name, found);
     rv_buf text = RV_BUF_INIT(16384);
 
     if (hidden)
         write_hidden(name, found, hidden, &text);
-    rv_cli_say_text(&text);
+    cli_say_text(&text);
 }
 
 /* --- list --- */
@@ -66,7 +66,7 @@ static void add_tools(rv_cli_table *t, const struct rv_agentdoc *doc)
 
     for (size_t i = 0; i < doc->n_tools; i++)
         rv_buf_printf(&text, "%s%s", i ? ", " : "", doc->tools[i].name);
-    rv_cli_table_add(t, doc->n_tools ? rv_buf_str(&text) : RV_STR_LIT("-"));
+    cli_table_add(t, doc->n_tools ? rv_buf_str(&text) : RV_STR_LIT("-"));
     rv_buf_fini(&text);
 }
 
@@ -82,14 +82,14 @@ static void add_row(rv_cli_table *t, const char *name, const struct rv_agents_fo
 {
     const struct rv_agentdoc *doc = found->doc;
 
-    rv_cli_table_add_text(t, name);
-    rv_cli_table_add_text(t, doc ? rv_app_agent_mode(doc) : "faulty");
-    rv_cli_table_add_text(t, doc ? doc->model : NULL);
-    rv_cli_table_add_text(t, found->source);
+    cli_table_add_text(t, name);
+    cli_table_add_text(t, doc ? rv_app_agent_mode(doc) : "faulty");
+    cli_table_add_text(t, doc ? doc->model : NULL);
+    cli_table_add_text(t, found->source);
     if (doc)
         add_tools(t, doc);
     else
-        rv_cli_table_add_text(t, fault_text(fault));
+        cli_table_add_text(t, fault_text(fault));
 }
 
 static int take_agent(void *self, const char *name, const struct rv_agents_found *found, const rv_err *fault,
@@ -117,11 +117,11 @@ static int list(struct rv_cli *cli, rv_err **err)
         {"AGENT", 40, false}, {"MODE", 0, false}, {"MODEL", 40, false}, {"SOURCE", 0, false}, {"TOOLS", 80, false}};
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES), warnings = RV_BUF_INIT(MAX_TEXT_BYTES);
     rv_jw w = rv_jw_on(&text);
-    bool json = rv_cli_flag(cli, "json"), names = rv_cli_flag(cli, "names");
+    bool json = cli_flag(cli, "json"), names = cli_flag(cli, "names");
     struct rv_app_sources sources = {0};
     struct listing l = {.sources = &sources,
                         .warnings = &warnings,
-                        .table = rv_cli_table_new(columns, RV_COUNT(columns)),
+                        .table = cli_table_new(columns, RV_COUNT(columns)),
                         .json = json ? &w : NULL,
                         .names = names ? &text : NULL};
 
@@ -135,15 +135,15 @@ static int list(struct rv_cli *cli, rv_err **err)
         rv_jw_arr_end(&w);
         rv_buf_putc(&text, '\n');
     } else if (rc == 0 && !names) {
-        rc = rv_cli_table_write(l.table, cli->out_color, &text, err);
+        rc = cli_table_write(l.table, cli->out_color, &text, err);
     }
-    rc = rv_cli_print(rc, &text, err);
+    rc = cli_print(rc, &text, err);
     if (rc == 0)
-        rv_cli_err(rv_buf_str(&warnings));
+        cli_err(rv_buf_str(&warnings));
     if (rc == 0 && l.n == 0 && !json && !names)
-        rv_cli_say("no agents found: add one with `reeve agents put FILE` or --schema-dir DIR\n");
+        cli_say("no agents found: add one with `reeve agents put FILE` or --schema-dir DIR\n");
     rv_buf_fini(&warnings);
-    rv_cli_table_free(l.table);
+    cli_table_free(l.table);
     rv_app_sources_fini(&sources);
     return rc;
 }
@@ -155,7 +155,7 @@ static void write_head(const struct rv_agents_found *found, rv_buf *b)
     const struct rv_agentdoc *doc = found->doc;
 
     rv_buf_printf(b, "# %s: ", doc->name);
-    rv_cli_write_source(found, b);
+    cli_write_source(found, b);
     rv_buf_printf(b, "; %s, model %s, %zu tool%s\n", rv_app_agent_mode(doc), doc->model ? doc->model : "as asked for",
                   doc->n_tools, doc->n_tools == 1 ? "" : "s");
 }
@@ -182,18 +182,18 @@ static int show(struct rv_cli *cli, rv_err **err)
     int rc = find_named(cli, &sources, &found, err);
     if (rc < 0)
         return rc;
-    if (rv_cli_flag(cli, "json")) {
+    if (cli_flag(cli, "json")) {
         rv_jw w = rv_jw_on(&text);
         rv_agentdoc_write_json(found.doc, &w);
         rv_buf_putc(&text, '\n');
     } else {
-        if (!rv_cli_flag(cli, "yaml"))
+        if (!cli_flag(cli, "yaml"))
             write_head(&found, &text);
         rv_agentdoc_write_yaml(found.doc, &text);
     }
-    rv_cli_warn_hidden(sources.agents, cli->words[0], &found);
+    cli_warn_hidden(sources.agents, cli->words[0], &found);
     rv_app_sources_fini(&sources);
-    return rv_cli_print(rc, &text, err);
+    return cli_print(rc, &text, err);
 }
 
 /* --- prompt: what a model is told, layer by layer, without asking one --- */
@@ -234,7 +234,7 @@ static void write_heading(const struct layers *l, const char *text)
 
 static int read_session(const struct layers *l, struct rv_session_row *row, json_object **metadata, rv_err **err)
 {
-    const char *id = rv_cli_value(l->cli, "session");
+    const char *id = cli_value(l->cli, "session");
 
     if (!id)
         return 0;
@@ -282,7 +282,7 @@ static int write_all(const struct layers *l, rv_err **err)
         .session_name = session.name,
         .session_metadata = metadata,
         .upto_seq = session.n_messages,
-        .zone_minutes = rv_cli_zone_minutes(),
+        .zone_minutes = cli_zone_minutes(),
         .history_opts = rv_chat_history_opts(&settings, l->doc)};
     if (rc == 0)
         rc = rv_chat_moment_opts(&settings, l->doc, &c.moment_opts, err);
@@ -307,9 +307,9 @@ static int write_all(const struct layers *l, rv_err **err)
 
 static int write_layers(const struct layers *l, rv_err **err)
 {
-    if (rv_cli_flag(l->cli, "output-schema"))
+    if (cli_flag(l->cli, "output-schema"))
         return write_output_schema(l, err);
-    if (rv_cli_flag(l->cli, "all"))
+    if (cli_flag(l->cli, "all"))
         return write_all(l, err);
     int rc = rv_agentdoc_prompt(l->doc, l->structured, l->out, err);
     if (rc == 0 && l->cli->out_tty) /* elsewhere it is the prompt, byte for byte */
@@ -319,7 +319,7 @@ static int write_layers(const struct layers *l, rv_err **err)
 
 static int prompt(struct rv_cli *cli, rv_err **err)
 {
-    bool on = rv_cli_flag(cli, "structured"), off = rv_cli_flag(cli, "no-structured");
+    bool on = cli_flag(cli, "structured"), off = cli_flag(cli, "no-structured");
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
     struct rv_app_sources sources;
     struct rv_agents_found found;
@@ -331,7 +331,7 @@ static int prompt(struct rv_cli *cli, rv_err **err)
         .cli = cli, .sources = &sources, .doc = found.doc, .structured = on || off ? on : RV_UNSET, .out = &text};
     rc = write_layers(&l, err);
     rv_app_sources_fini(&sources);
-    return rv_cli_print(rc, &text, err);
+    return cli_print(rc, &text, err);
 }
 
 /* --- the table --- */
@@ -356,7 +356,7 @@ static const struct rv_cli_verb list_verb = {
                 "reeve agents list --schema-dir agents --no-store\n"
                 "reeve agents list --json | jq -r '.[] | select(.mode == \"structured\") | .name'",
     RV_CLI_OPTIONS(list_options),
-    .groups = {&rv_cli_of_agents, &rv_cli_of_stores},
+    .groups = {&cli_of_agents, &cli_of_stores},
     .excludes = "json names",
     .run = list,
 };
@@ -369,10 +369,10 @@ static const struct rv_cli_verb show_verb = {
     .examples = "reeve agents show general\n"
                 "reeve agents show general --yaml > general.yaml",
     RV_CLI_OPTIONS(show_options),
-    .groups = {&rv_cli_of_agents, &rv_cli_of_stores},
+    .groups = {&cli_of_agents, &cli_of_stores},
     .excludes = "json yaml",
     RV_CLI_ONE_WORD,
-    .takes = &rv_cli_takes_agents,
+    .takes = &cli_takes_agents,
     .run = show,
 };
 
@@ -396,19 +396,19 @@ static const struct rv_cli_verb prompt_verb = {
                 "reeve agents prompt general --all --user ada\n"
                 "reeve agents prompt dreaming-agent --output-schema",
     RV_CLI_OPTIONS(prompt_options),
-    .groups = {&rv_cli_of_agents, &rv_cli_of_stores},
+    .groups = {&cli_of_agents, &cli_of_stores},
     .excludes = "structured no-structured; all output-schema",
     .needs = "session all",
     RV_CLI_ONE_WORD,
-    .takes = &rv_cli_takes_agents,
+    .takes = &cli_takes_agents,
     .run = prompt,
 };
 
 static const struct rv_cli_verb *const subs[] = {
-    &list_verb, &show_verb, &rv_verb_agents_put, &rv_verb_agents_validate, &rv_verb_agents_delete, &prompt_verb, NULL,
+    &list_verb, &show_verb, &verb_agents_put, &verb_agents_validate, &verb_agents_delete, &prompt_verb, NULL,
 };
 
-const struct rv_cli_verb rv_verb_agents = {
+const struct rv_cli_verb verb_agents = {
     .name = "agents",
     .args = "VERB",
     .summary = "list, inspect and change declared agents",

@@ -68,14 +68,14 @@ static int validate_one(struct rv_cli *cli, rv_plugins *plugins, const char *pat
         doc = NULL;
     }
     if (rc < 0) {
-        status = rv_cli_report(cli, err);
+        status = cli_report(cli, err);
     } else {
-        bool strict = rv_cli_flag(cli, "strict") && rv_findings_n(findings);
+        bool strict = cli_flag(cli, "strict") && rv_findings_n(findings);
         status = doc && !strict ? RV_EXIT_COMPLETED : RV_EXIT_USAGE;
         if (json)
             write_verdict_json(path, doc, findings, json);
         else
-            rv_cli_say_findings(cli, findings);
+            cli_say_findings(cli, findings);
         if (doc && !json)
             write_verdict(path, doc, text);
     }
@@ -91,10 +91,10 @@ static int open_capabilities(const struct rv_cli *cli, rv_plugins **out, rv_err 
     const char *name;
     bool none = false;
 
-    for (size_t i = 0; (name = rv_cli_nth(cli, "capability", i)); i++)
+    for (size_t i = 0; (name = cli_nth(cli, "capability", i)); i++)
         none = none || !name[0];
     int rc = rv_app_open_built_in(&cli->app, NULL, none ? "" : NULL, out, err);
-    for (size_t i = 0; rc == 0 && (name = rv_cli_nth(cli, "capability", i)); i++) {
+    for (size_t i = 0; rc == 0 && (name = cli_nth(cli, "capability", i)); i++) {
         const struct rv_capability_config which = {.name = name};
         if (name[0] && strcmp(name, RV_APP_BUILT_IN) != 0)
             rc = rv_plugins_load(*out, &which, err);
@@ -108,7 +108,7 @@ static int validate(struct rv_cli *cli, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
     rv_jw w = rv_jw_on(&text);
-    bool json = rv_cli_flag(cli, "json");
+    bool json = cli_flag(cli, "json");
     int status = RV_EXIT_COMPLETED;
     rv_plugins *plugins = NULL;
 
@@ -127,10 +127,10 @@ static int validate(struct rv_cli *cli, rv_err **err)
     }
     rv_plugins_free(plugins);
     rv_buf said = RV_BUF_INIT(MAX_TEXT_BYTES);
-    rv_cli_write_said(rv_buf_str(&text), &said);
+    cli_write_said(rv_buf_str(&text), &said);
     rc = rv_buf_check(&text, "output", err);
     rv_buf_fini(&text);
-    rc = rv_cli_print(rc, &said, err);
+    rc = cli_print(rc, &said, err);
     return rc < 0 ? rc : status;
 }
 
@@ -145,12 +145,12 @@ static int put_document(struct rv_cli *cli, const char *path, rv_str text, const
     int rc = rv_app_sources_open(&cli->app, RV_APP_STORE_MAKE, &sources, err);
     if (rc < 0)
         return rc;
-    bool own = sources.scope.user && sources.scope.user[0] && !rv_cli_flag(cli, "shared");
+    bool own = sources.scope.user && sources.scope.user[0] && !cli_flag(cli, "shared");
     rc = rv_agents_put(sources.agents, &sources.scope, own, text, path, &changed, err);
     rv_buf_printf(&said, "agent %s %s, for %s%s\n", name, changed ? "is put" : "was there already",
                   own ? "user " : "everybody", own ? sources.scope.user : "");
     rv_app_sources_fini(&sources);
-    return rv_cli_print(rc, &said, err);
+    return cli_print(rc, &said, err);
 }
 
 static int put(struct rv_cli *cli, rv_err **err)
@@ -161,7 +161,7 @@ static int put(struct rv_cli *cli, rv_err **err)
 
     int rc = read_document(cli->words[0], &text, &findings, &doc, err);
     if (rc == 0) {
-        rv_cli_say_findings(cli, findings);
+        cli_say_findings(cli, findings);
         rc = doc ? put_document(cli, cli->words[0], rv_buf_str(&text), doc->name, err) : RV_EXIT_USAGE;
     }
     rv_agentdoc_free(doc);
@@ -180,7 +180,7 @@ static void say_what_is_left(struct rv_app_sources *sources, const char *name, r
     rv_agents_forget(sources->agents);
     if (rv_agents_find(sources->agents, &sources->scope, name, &found, NULL) == 0) {
         rv_buf_puts(b, "; its name now means the one ");
-        rv_cli_write_source(&found, b);
+        cli_write_source(&found, b);
     }
 }
 
@@ -191,7 +191,7 @@ static int no_such_agent(struct rv_app_sources *sources, const char *name, rv_er
     int rc = RV_FAIL(err, RV_E_NOT_FOUND, "the store has no agent \"%s\" of this owner", name);
 
     if (rv_agents_find(sources->agents, &sources->scope, name, &found, NULL) == 0) {
-        rv_cli_write_source(&found, &where);
+        cli_write_source(&found, &where);
         rv_err_hint(err, "the name refers to the one %s%s", rv_buf_cstr(&where),
                     strcmp(found.source, "store") == 0 ? ", which all users share: --shared deletes it" : "");
     }
@@ -210,7 +210,7 @@ static int delete_agent(struct rv_cli *cli, rv_err **err)
     if (rc < 0)
         return rc;
     struct rv_store_scope whose = sources.scope;
-    if (rv_cli_flag(cli, "shared"))
+    if (cli_flag(cli, "shared"))
         whose.user = NULL;
     rc = rv_store_delete_schema(sources.store, &whose, KIND, name, rv_app_now_us(), &cause);
     if (rc == RV_E_NOT_FOUND) {
@@ -224,7 +224,7 @@ static int delete_agent(struct rv_cli *cli, rv_err **err)
         rv_buf_putc(&said, '\n');
     }
     rv_app_sources_fini(&sources);
-    return rv_cli_print(rc, &said, err);
+    return cli_print(rc, &said, err);
 }
 
 #define SHARED_OPTION(what)                                                                                            \
@@ -240,7 +240,7 @@ static const struct rv_cli_option validate_options[] = {
 static const struct rv_cli_option delete_options[] = {
     SHARED_OPTION("delete the shared agent instead of the user's own")};
 
-const struct rv_cli_verb rv_verb_agents_put = {
+const struct rv_cli_verb verb_agents_put = {
     .name = "agents put",
     .args = "FILE|-",
     .summary = "put an agent into the store",
@@ -252,11 +252,11 @@ const struct rv_cli_verb rv_verb_agents_put = {
     .examples = "reeve agents put agent.yaml\n"
                 "reeve agents show general --yaml | sed s/^name:.*/name:\\ mine/ | reeve agents put - --user ada",
     RV_CLI_OPTIONS(put_options),
-    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_stores, &cli_of_commits},
     RV_CLI_ONE_WORD,
     .run = put,
 };
-const struct rv_cli_verb rv_verb_agents_validate = {
+const struct rv_cli_verb verb_agents_validate = {
     .name = "agents validate",
     .args = "FILE...",
     .summary = "check agent documents",
@@ -271,7 +271,7 @@ const struct rv_cli_verb rv_verb_agents_validate = {
     .max_words = RV_CLI_MAX_ARGS,
     .run = validate,
 };
-const struct rv_cli_verb rv_verb_agents_delete = {
+const struct rv_cli_verb verb_agents_delete = {
     .name = "agents delete",
     .args = "NAME",
     .summary = "delete an agent from the store",
@@ -279,8 +279,8 @@ const struct rv_cli_verb rv_verb_agents_delete = {
             "folder cannot be deleted; after the deletion the name refers to them again.",
     .examples = "reeve agents delete mine --user ada",
     RV_CLI_OPTIONS(delete_options),
-    .groups = {&rv_cli_of_agents, &rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_agents, &cli_of_stores, &cli_of_commits},
     RV_CLI_ONE_WORD,
-    .takes = &rv_cli_takes_agents,
+    .takes = &cli_takes_agents,
     .run = delete_agent,
 };

@@ -12,10 +12,10 @@
 /* The run that --run names; `room` is for its id. */
 static int read_filter(struct rv_cli *cli, struct rv_app_artifacts_filter *f, struct rv_run_row *room, rv_err **err)
 {
-    const char *word = rv_cli_value(cli, "run");
+    const char *word = cli_value(cli, "run");
     int rc = 0;
 
-    *f = (struct rv_app_artifacts_filter){.session = rv_cli_value(cli, "session")};
+    *f = (struct rv_app_artifacts_filter){.session = cli_value(cli, "session")};
     if (word && cli->store)
         rc = rv_app_find_run(cli->store, &cli->app.scope, word, room, err);
     f->run = word && rc == 0 ? room->id : NULL;
@@ -33,13 +33,13 @@ static const char *text_of(const struct rv_app_artifact *a, const char *key)
 
 static void add_row(struct rv_cli_list *l, const struct rv_app_artifact *a)
 {
-    rv_cli_table_add_text(l->table, text_of(a, "id"));
-    rv_cli_table_add_text(l->table, a->run);
-    rv_cli_table_add_text(l->table, text_of(a, "type"));
-    rv_cli_table_add_text(l->table, text_of(a, "title"));
-    rv_cli_table_add_text(l->table, text_of(a, "stage"));
+    cli_table_add_text(l->table, text_of(a, "id"));
+    cli_table_add_text(l->table, a->run);
+    cli_table_add_text(l->table, text_of(a, "type"));
+    cli_table_add_text(l->table, text_of(a, "title"));
+    cli_table_add_text(l->table, text_of(a, "stage"));
     int64_t bytes = rv_json_int_or(a->about, "bytes", 0);
-    rv_cli_table_add_int(l->table, bytes);
+    cli_table_add_int(l->table, bytes);
 }
 
 static int take_row(void *self, const struct rv_app_artifact *a, rv_err **err)
@@ -47,7 +47,7 @@ static int take_row(void *self, const struct rv_app_artifact *a, rv_err **err)
     struct rv_cli_list *l = self;
 
     (void)err;
-    if (!rv_cli_list_takes(l))
+    if (!cli_list_takes(l))
         return 1;
     if (l->table)
         add_row(l, a);
@@ -65,7 +65,7 @@ static int list(struct rv_cli *cli, rv_err **err)
     struct rv_cli_list l = {.what = "artifacts", .is_cut = true};
     struct rv_app_artifacts_filter f = {.run = NULL};
     struct rv_run_row room = {0};
-    int rc = rv_cli_list_begin(cli, &l, columns, RV_COUNT(columns), err);
+    int rc = cli_list_begin(cli, &l, columns, RV_COUNT(columns), err);
 
     if (rc == 0)
         rc = read_filter(cli, &f, &room, err);
@@ -73,7 +73,7 @@ static int list(struct rv_cli *cli, rv_err **err)
     if (rc == 0 && cli->store)
         rc = rv_app_list_artifacts(cli->store, &cli->app.scope, &f, take_row, &l, err);
     rv_run_row_fini(&room);
-    return rv_cli_list_end(cli, &l, rc, err);
+    return cli_list_end(cli, &l, rc, err);
 }
 
 /* --- one --- */
@@ -96,14 +96,14 @@ static void write_part(json_object *part, rv_buf *b)
         for (size_t i = 0; i < RV_COUNT(keys); i++)
             if (rv_json_get_text(file, keys[i], &text)) {
                 rv_buf_printf(b, "  %s ", keys[i]);
-                rv_cli_write_preview(rv_str_of(text), 200, b);
+                cli_write_preview(rv_str_of(text), 200, b);
             }
     } else if (rv_json_get_text(part, "text", &text)) {
-        rv_cli_write_lines(rv_str_of(text), b);
+        cli_write_lines(rv_str_of(text), b);
     } else {
         json_object_object_get_ex(part, "data", &value);
         rv_json_write_pretty(value, &data);
-        rv_cli_write_lines(rv_buf_str(&data), b);
+        cli_write_lines(rv_buf_str(&data), b);
     }
     rv_buf_putc(b, '\n');
     rv_buf_fini(&data);
@@ -117,7 +117,7 @@ static int write_one(const struct rv_app_artifact *a, rv_buf *b, rv_err **err)
 
     for (size_t i = 0; i < RV_COUNT(keys) && rc == 0; i++) {
         rv_buf_printf(b, "%-8s  ", keys[i]);
-        rv_cli_write_preview(rv_str_of(text_of(a, keys[i])), 300, b);
+        cli_write_preview(rv_str_of(text_of(a, keys[i])), 300, b);
         rv_buf_putc(b, '\n');
     }
     rv_buf_printf(b, "%-8s  %s\n", "run", a->run);
@@ -134,9 +134,9 @@ static int take_one(void *self, const struct rv_app_artifact *a, rv_err **err)
 {
     struct one *o = self;
     rv_jw w = rv_jw_on(&o->text);
-    int rc = rv_cli_flag(o->cli, "json") ? rv_app_artifact_json_whole(a, &w, err) : write_one(a, &o->text, err);
+    int rc = cli_flag(o->cli, "json") ? rv_app_artifact_json_whole(a, &w, err) : write_one(a, &o->text, err);
 
-    if (rc == 0 && rv_cli_flag(o->cli, "json"))
+    if (rc == 0 && cli_flag(o->cli, "json"))
         rv_buf_putc(&o->text, '\n');
     o->is_found = true;
     return rc == 0 ? 1 : rc;
@@ -164,7 +164,7 @@ static int show(struct rv_cli *cli, rv_err **err)
     if (rc == 0 && !o.is_found)
         rc = fail_unknown(cli, f.id, err);
     rv_run_row_fini(&room);
-    return rv_cli_print(rc, &o.text, err);
+    return cli_print(rc, &o.text, err);
 }
 
 /* --- save --- */
@@ -237,17 +237,17 @@ static int take_saved(void *self, const struct rv_app_artifact *a, rv_err **err)
 
 static int save(struct rv_cli *cli, rv_err **err)
 {
-    struct saving s = {.to = rv_cli_value(cli, "to"), .is_one = cli->n_words > 0, .said = RV_BUF_INIT(RV_APP_MAX_TEXT)};
+    struct saving s = {.to = cli_value(cli, "to"), .is_one = cli->n_words > 0, .said = RV_BUF_INIT(RV_APP_MAX_TEXT)};
     struct rv_app_artifacts_filter f = {.run = NULL};
     struct rv_run_row room = {0};
     struct stat st;
 
     if (!s.to)
-        return rv_cli_usage(cli, err, "`reeve artifacts save` needs --to FILE or --to FOLDER");
+        return cli_usage(cli, err, "`reeve artifacts save` needs --to FILE or --to FOLDER");
     s.is_folder = stat(s.to, &st) == 0 && S_ISDIR(st.st_mode);
     int rc = read_filter(cli, &f, &room, err);
     if (rc == 0 && !s.is_one && !f.run)
-        rc = rv_cli_usage(cli, err, "`reeve artifacts save` needs the id of an artifact, or --run");
+        rc = cli_usage(cli, err, "`reeve artifacts save` needs the id of an artifact, or --run");
     else if (rc == 0 && !s.is_one && !s.is_folder)
         rc = RV_FAIL(err, RV_E_INVALID, "--to \"%s\" is not a folder, and a run may have several artifacts", s.to);
     f.id = s.is_one ? cli->words[0] : NULL;
@@ -256,7 +256,7 @@ static int save(struct rv_cli *cli, rv_err **err)
     if (rc == 0 && s.n_artifacts == 0)
         rc = fail_unknown(cli, f.id, err);
     rv_run_row_fini(&room);
-    int said = rv_cli_print(0, &s.said, rc < 0 ? NULL : err); /* files that were written are named in any case */
+    int said = cli_print(0, &s.said, rc < 0 ? NULL : err); /* files that were written are named in any case */
     return rc < 0 ? rc : said;
 }
 
@@ -289,7 +289,7 @@ static const struct rv_cli_verb list_verb = {
                 "reeve artifacts list --run last\n"
                 "reeve artifacts list --session chat-7 --json | jq -r '.[].id'",
     RV_CLI_OPTIONS(list_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     .store = RV_CLI_READS_IF_ANY,
     .run = list,
 };
@@ -301,7 +301,7 @@ static const struct rv_cli_verb show_verb = {
     .examples = "reeve artifacts show a-1\n"
                 "reeve artifacts show a-1 --run last --json | jq '.parts[0].data'",
     RV_CLI_OPTIONS(show_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     RV_CLI_ONE_WORD,
     .store = RV_CLI_READS,
     .run = show,
@@ -319,7 +319,7 @@ static const struct rv_cli_verb save_verb = {
     .examples = "reeve artifacts save a-1 --to report.json\n"
                 "mkdir out && reeve artifacts save --run last --to out",
     RV_CLI_OPTIONS(save_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     .max_words = 1,
     .store = RV_CLI_READS,
     .run = save,
@@ -327,7 +327,7 @@ static const struct rv_cli_verb save_verb = {
 
 static const struct rv_cli_verb *const subs[] = {&list_verb, &show_verb, &save_verb, NULL};
 
-const struct rv_cli_verb rv_verb_artifacts = {
+const struct rv_cli_verb verb_artifacts = {
     .name = "artifacts",
     .args = "VERB",
     .summary = "list, show and save artifacts of runs",

@@ -20,7 +20,7 @@ struct watch {
 static void erase(struct watch *w)
 {
     if (w->is_drawn)
-        rv_cli_say("\r\033[K");
+        cli_say("\r\033[K");
     w->is_drawn = false;
 }
 
@@ -31,7 +31,7 @@ static bool on_result(void *self, rv_str line, bool is_failure)
     if (!is_failure || !w->failures) {
         if (w->cli->out_tty)
             erase(w);
-        return rv_cli_out_now(line);
+        return cli_out_now(line);
     }
     errno = 0;
     if (fwrite(line.ptr, 1, line.len, w->failures) == line.len && fflush(w->failures) == 0)
@@ -66,7 +66,7 @@ static void on_tick(void *self, const struct rv_app_batch_sum *sum)
 {
     struct watch *w = self;
 
-    if (rv_cli_outlet_is_behind())
+    if (cli_outlet_is_behind())
         return;
     rv_buf text = RV_BUF_INIT(4096);
     int64_t took_us = rv_app_now_us() - w->begun_us, n_new = n_done(sum) - sum->earlier;
@@ -78,7 +78,7 @@ static void on_tick(void *self, const struct rv_app_batch_sum *sum)
     rv_buf_printf(&text, ", %lld running", (long long)sum->running);
     if (took_us > 0)
         rv_buf_printf(&text, ", %lld a second", (long long)(n_new * 1000000 / took_us));
-    rv_cli_say_text(&text);
+    cli_say_text(&text);
     w->is_drawn = true;
 }
 
@@ -102,7 +102,7 @@ static void say_end(struct watch *w, const struct rv_app_batch_sum *sum)
     rv_buf_printf(&text, "%lld line%s: ", (long long)n_done(sum), n_done(sum) == 1 ? "" : "s");
     write_counts(sum, &text);
     rv_buf_puts(&text, sum->is_cut ? "; stopped: the same command goes on\n" : "\n");
-    rv_cli_say_text(&text);
+    cli_say_text(&text);
 }
 
 static int open_failures(struct watch *w, const char *path, rv_err **err)
@@ -132,31 +132,31 @@ static int conclude(struct watch *w, const struct rv_app_batch_sum *sum, int rc,
     int status = exit_of(sum);
 
     if (close_failures(w, failures, &late) < 0)
-        status = rv_cli_report(w->cli, late), status = RV_EXIT_FAILED;
+        status = cli_report(w->cli, late), status = RV_EXIT_FAILED;
     if (rc < 0 && n_done(sum) == 0 && rc != RV_E_CANCELLED)
         return rc;
     say_end(w, sum);
     if (rc < 0) {
-        int of_error = rv_cli_report(w->cli, rv_err_steal(err));
+        int of_error = cli_report(w->cli, rv_err_steal(err));
         status = of_error == RV_EXIT_USAGE ? RV_EXIT_FAILED : of_error;
     }
     return status;
 }
 
-int rv_cli_batch(struct rv_cli *cli, struct rv_app_loaded *loaded, rv_err **err)
+int cli_batch(struct rv_cli *cli, struct rv_app_loaded *loaded, rv_err **err)
 {
-    const char *failures = rv_cli_value(cli, "failures");
-    struct watch w = {.cli = cli, .is_quiet = rv_cli_flag(cli, "quiet"), .begun_us = rv_app_now_us()};
+    const char *failures = cli_value(cli, "failures");
+    struct watch w = {.cli = cli, .is_quiet = cli_flag(cli, "quiet"), .begun_us = rv_app_now_us()};
     struct rv_app_batch_sum sum = {.is_cut = true};
     struct rv_app_run how;
     json_object *state = NULL;
     int64_t concurrency = RV_BATCH_CONCURRENCY;
-    int rc = rv_cli_int(cli, "concurrency", 1, RV_BATCH_MAX_CONCURRENCY, &concurrency, err);
+    int rc = cli_int(cli, "concurrency", 1, RV_BATCH_MAX_CONCURRENCY, &concurrency, err);
 
     if (rc == 0)
-        rc = rv_cli_run_opts(cli, loaded, &how, err);
+        rc = cli_run_opts(cli, loaded, &how, err);
     if (rc == 0)
-        rc = rv_cli_state(cli, &state, err);
+        rc = cli_state(cli, &state, err);
     if (rc == 0)
         rc = open_failures(&w, failures, err);
     if (rc < 0) {
@@ -165,20 +165,20 @@ int rv_cli_batch(struct rv_cli *cli, struct rv_app_loaded *loaded, rv_err **err)
     }
     const struct rv_app_batch batch = {.app = &cli->app,
                                        .loaded = loaded,
-                                       .file = rv_cli_value(cli, "batch"),
-                                       .name = rv_cli_value(cli, "batch-name"),
+                                       .file = cli_value(cli, "batch"),
+                                       .name = cli_value(cli, "batch-name"),
                                        .state = state,
                                        .mode = how.mode,
                                        .use_mocks = how.use_mocks,
                                        .workers = how.workers,
                                        .concurrency = (size_t)concurrency,
-                                       .in_any_order = rv_cli_flag(cli, "unordered"),
-                                       .whole_results = rv_cli_flag(cli, "json"),
+                                       .in_any_order = cli_flag(cli, "unordered"),
+                                       .whole_results = cli_flag(cli, "json"),
                                        .handle_signals = true,
                                        .on_result = on_result,
                                        .on_tick = cli->err_tty && !w.is_quiet ? on_tick : NULL,
                                        .self = &w};
-    rv_cli_outlet_open(cli->app.log);
+    cli_outlet_open(cli->app.log);
     rc = rv_app_batch_run(&batch, &sum, err);
     json_object_put(state);
     return conclude(&w, &sum, rc, failures, err);

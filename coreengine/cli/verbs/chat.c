@@ -78,10 +78,10 @@ static void write_debug(struct rv_cli_chat *c, const char *head, const char *pro
     rv_buf_putc(&line, ' ');
     rv_buf_add_str(&line, body);
     if (c->show) {
-        rv_chat_show_note(c->show, rv_buf_str(&line));
+        cli_chat_show_note(c->show, rv_buf_str(&line));
     } else {
         rv_buf_putc(&line, '\n');
-        rv_cli_err(rv_buf_str(&line));
+        cli_err(rv_buf_str(&line));
     }
     rv_buf_fini(&line);
 }
@@ -96,7 +96,7 @@ static void on_effect(void *self, const struct rv_effects *all, const struct rv_
     if (c->recorder && (e->kind == RV_EFFECT_CALL_LLM || e->kind == RV_EFFECT_CALL_TOOL))
         record_pipeline(c, e->pipeline);
     if (c->show)
-        rv_chat_show_effect(c->show, e);
+        cli_chat_show_effect(c->show, e);
     bool sent = !c->in.loaded.script || !rv_script_has_models(c->in.loaded.script); /* then on_payload tells */
     if (c->debug && !sent && e->kind == RV_EFFECT_CALL_LLM)
         write_debug(c, "request", NULL, (rv_str){e->request, e->request_len});
@@ -107,12 +107,12 @@ static void on_event(void *self, const struct rv_effect *e, rv_str line)
     struct rv_cli_chat *c = self;
 
     if (c->events && !c->reader_left) {
-        rv_cli_out(line);
-        note_written(c, rv_cli_out_now(RV_STR_LIT("\n")));
+        cli_out(line);
+        note_written(c, cli_out_now(RV_STR_LIT("\n")));
     }
     c->has_end = e->emit == RV_EMIT_DONE;
     if (c->show)
-        rv_chat_show_event(c->show, e, line);
+        cli_chat_show_event(c->show, e, line);
     if (c->recorder)
         rv_recorder_event(c->recorder, e, line);
 }
@@ -122,9 +122,9 @@ static bool on_delta(void *self, const struct rv_delta_from *from, const struct 
     struct rv_cli_chat *c = self;
 
     if (c->deltas && !c->reader_left)
-        note_written(c, rv_cli_out_delta(c->running, from, d));
+        note_written(c, cli_out_delta(c->running, from, d));
     if (c->show)
-        note_written(c, rv_chat_show_delta(c->show, from, d));
+        note_written(c, cli_chat_show_delta(c->show, from, d));
     return true;
 }
 
@@ -188,63 +188,63 @@ static int say(struct rv_cli_chat *c, rv_str message, struct rv_chat_turn *out, 
     return 0;
 }
 
-int rv_cli_chat_turn(struct rv_cli_chat *c, rv_str message, const struct rv_response *response,
-                     struct rv_chat_turn *out, rv_err **err)
+int cli_chat_turn(struct rv_cli_chat *c, rv_str message, const struct rv_response *response, struct rv_chat_turn *out,
+                  rv_err **err)
 {
     if (c->show)
-        rv_chat_show_begin(c->show);
+        cli_chat_show_begin(c->show);
     c->recorded = c->running = NULL;
     c->has_end = false;
-    rv_cli_outlet_open(c->cli->app.log);
-    rv_chat_signals_turn(true);
+    cli_outlet_open(c->cli->app.log);
+    cli_chat_signals_turn(true);
     int rc = response ? rv_chat_answer(c->in.chat, response, out, err) : say(c, message, out, err);
-    rv_chat_signals_turn(false);
+    cli_chat_signals_turn(false);
     if (rc < 0 && c->events && !c->has_end) /* it could not even begin */
-        note_written(c, rv_cli_tell_end(NULL, *err));
+        note_written(c, cli_tell_end(NULL, *err));
     if (c->recorder)
         rv_recorder_run_over(c->recorder);
     if (c->show && rc == 0)
-        rv_chat_show_end(c->show, out);
-    if (!rv_cli_out_rest()) /* before a line is asked for, by a library that writes by itself */
+        cli_chat_show_end(c->show, out);
+    if (!cli_out_rest()) /* before a line is asked for, by a library that writes by itself */
         note_written(c, false);
     return rc;
 }
 
 /* --- the chat as the command line wants it --- */
 
-int rv_cli_chat_enter(struct rv_cli_chat *c, const char *session, const char *agent, rv_err **err)
+int cli_chat_enter(struct rv_cli_chat *c, const char *session, const char *agent, rv_err **err)
 {
     const struct rv_store_scope own = rv_cli_chat_scope(c);
     struct rv_agents_found found;
     int rc = rv_app_chat_enter(&c->in, session, agent, err);
 
     if (rc == 0 && rv_agents_find(c->in.agents, &own, rv_chat_agent(c->in.chat), &found, NULL) == 0)
-        rv_cli_warn_hidden(c->in.agents, rv_chat_agent(c->in.chat), &found);
+        cli_warn_hidden(c->in.agents, rv_chat_agent(c->in.chat), &found);
     return rc;
 }
 
 /* What the command line says of the chat. */
 static int read_options(struct rv_cli_chat *c, rv_err **err)
 {
-    const char *client = rv_cli_value(c->cli, "client-id");
+    const char *client = cli_value(c->cli, "client-id");
     struct rv_chat_opts *opts = &c->in.opts;
 
-    *opts = (struct rv_chat_opts){.model = rv_cli_value(c->cli, "model"),
-                                  .child_text = rv_cli_value(c->cli, "child-text"),
+    *opts = (struct rv_chat_opts){.model = cli_value(c->cli, "model"),
+                                  .child_text = cli_value(c->cli, "child-text"),
                                   .sections = c->sections,
-                                  .zone_minutes = rv_cli_zone_minutes(),
-                                  .session_name = rv_cli_value(c->cli, "session-name"),
-                                  .session_type = rv_cli_value(c->cli, "session-type"),
-                                  .context = {.is_eval = rv_cli_flag(c->cli, "eval"),
+                                  .zone_minutes = cli_zone_minutes(),
+                                  .session_name = cli_value(c->cli, "session-name"),
+                                  .session_type = cli_value(c->cli, "session-type"),
+                                  .context = {.is_eval = cli_flag(c->cli, "eval"),
                                               .client_id = client && client[0] ? client : NULL,
-                                              .user_name = rv_cli_value(c->cli, "user-name"),
-                                              .user_email = rv_cli_value(c->cli, "user-email")}};
+                                              .user_name = cli_value(c->cli, "user-name"),
+                                              .user_email = cli_value(c->cli, "user-email")}};
     c->in.wanted = c->wanted;
     c->in.app = &c->cli->app;
-    c->in.script = rv_cli_value(c->cli, "script");
+    c->in.script = cli_value(c->cli, "script");
     watch(c, opts);
-    int rc = rv_cli_values(c->cli, "instruction", c->sections, RV_COUNT(c->sections), &opts->n_sections, err);
-    return rc == 0 ? rv_cli_values(c->cli, "capability", c->wanted, RV_COUNT(c->wanted), &c->in.n_wanted, err) : rc;
+    int rc = cli_values(c->cli, "instruction", c->sections, RV_COUNT(c->sections), &opts->n_sections, err);
+    return rc == 0 ? cli_values(c->cli, "capability", c->wanted, RV_COUNT(c->wanted), &c->in.n_wanted, err) : rc;
 }
 
 static int open_chat(struct rv_cli_chat *c, const char *session, rv_err **err)
@@ -253,12 +253,12 @@ static int open_chat(struct rv_cli_chat *c, const char *session, rv_err **err)
     if (rc == 0)
         rc = rv_app_chat_open(&c->in, err);
     if (c->in.store_failed)
-        rv_cli_hint_store(err);
+        cli_hint_store(err);
     if (rc == 0)
-        rc = rv_chat_signals_watch(c->in.engine, err);
+        rc = cli_chat_signals_watch(c->in.engine, err);
     if (rc == 0)
-        rc = rv_cli_chat_enter(c, session, rv_cli_value(c->cli, "agent"), err);
-    if (rc == 0 && rv_cli_flag(c->cli, "leave"))
+        rc = cli_chat_enter(c, session, cli_value(c->cli, "agent"), err);
+    if (rc == 0 && cli_flag(c->cli, "leave"))
         rc = rv_chat_leave(c->in.chat, err);
     return rc;
 }
@@ -266,16 +266,16 @@ static int open_chat(struct rv_cli_chat *c, const char *session, rv_err **err)
 /* What --attach names; said where the header is. */
 static int attach_files(struct rv_cli_chat *c, rv_err **err)
 {
-    bool told = !rv_cli_flag(c->cli, "quiet") && !rv_cli_flag(c->cli, "json") && !rv_cli_flag(c->cli, "events");
+    bool told = !cli_flag(c->cli, "quiet") && !cli_flag(c->cli, "json") && !cli_flag(c->cli, "events");
     const char *files[RV_CLI_MAX_ARGS];
     rv_buf text = RV_BUF_INIT(1 << 20);
     size_t n = 0;
-    int rc = rv_cli_values(c->cli, "attach", files, RV_COUNT(files), &n, err);
+    int rc = cli_values(c->cli, "attach", files, RV_COUNT(files), &n, err);
 
     for (size_t i = 0; i < n && rc == 0; i++)
-        rc = rv_chat_attach(c, files[i], &text, err);
+        rc = cli_chat_attach(c, files[i], &text, err);
     if (rc == 0 && told)
-        rv_cli_err(rv_buf_str(&text));
+        cli_err(rv_buf_str(&text));
     rv_buf_fini(&text);
     return rc;
 }
@@ -285,9 +285,9 @@ static void close_chat(struct rv_cli_chat *c)
     json_object_put(c->attached);
     rv_buf_fini(&c->attached_text);
     rv_buf_fini(&c->attached_names);
-    rv_chat_signals_unwatch();
+    cli_chat_signals_unwatch();
     rv_app_chat_close(&c->in);
-    rv_chat_show_free(c->show);
+    cli_chat_show_free(c->show);
     rv_recorder_free(c->recorder);
 }
 
@@ -302,12 +302,12 @@ static bool names_session(const struct rv_cli *cli)
 /* *said false: the command line has no message. */
 static int read_message(const struct rv_cli *cli, rv_buf *out, bool *said, rv_err **err)
 {
-    const char *text = rv_cli_value(cli, "message"), *file = rv_cli_value(cli, "input-file");
+    const char *text = cli_value(cli, "message"), *file = cli_value(cli, "input-file");
 
     if (cli->n_words > 0 && !names_session(cli))
         text = cli->words[0];
     *said = text || file;
-    int rc = rv_cli_read_text(text, file, out, err);
+    int rc = cli_read_text(text, file, out, err);
     if (rc == 0)
         rc = rv_buf_check(out, "the message", err);
     if (rc == 0 && *said && rv_str_trim(rv_buf_str(out)).len == 0)
@@ -317,19 +317,19 @@ static int read_message(const struct rv_cli *cli, rv_buf *out, bool *said, rv_er
 
 static int open_observers(struct rv_cli_chat *c, bool repl, rv_err **err)
 {
-    bool data = rv_cli_flag(c->cli, "json") || rv_cli_flag(c->cli, "events");
-    bool quiet = rv_cli_flag(c->cli, "quiet");
+    bool data = cli_flag(c->cli, "json") || cli_flag(c->cli, "events");
+    bool quiet = cli_flag(c->cli, "quiet");
     const struct rv_chat_show_opts show = {
-        .tools = !quiet && (repl || c->cli->err_tty), .labels = c->cli->out_tty, .plain = rv_cli_flag(c->cli, "plain")};
+        .tools = !quiet && (repl || c->cli->err_tty), .labels = c->cli->out_tty, .plain = cli_flag(c->cli, "plain")};
 
-    const char *record = rv_cli_value(c->cli, "record");
+    const char *record = cli_value(c->cli, "record");
     int rc = record ? rv_app_check_target(record, false, err) : 0;
     if (rc < 0)
         return RV_WRAP(err, rc, "--record");
     c->debug = c->cli->debug;
-    c->events = rv_cli_flag(c->cli, "events");
-    c->deltas = rv_cli_flag(c->cli, "deltas");
-    if (!data && (repl || c->cli->out_tty) && !(c->show = rv_chat_show_new(c->cli, &show)))
+    c->events = cli_flag(c->cli, "events");
+    c->deltas = cli_flag(c->cli, "deltas");
+    if (!data && (repl || c->cli->out_tty) && !(c->show = cli_chat_show_new(c->cli, &show)))
         return RV_FAIL(err, RV_E_NOMEM, "begin a chat");
     c->shows_remarks = c->show && show.tools;
     if (record && !(c->recorder = rv_recorder_new()))
@@ -340,9 +340,9 @@ static int open_observers(struct rv_cli_chat *c, bool repl, rv_err **err)
 static int history(struct rv_cli_chat *c, rv_err **err)
 {
     int64_t n = 0;
-    int rc = rv_cli_int(c->cli, "history", 1, 1000, &n, err);
+    int rc = cli_int(c->cli, "history", 1, 1000, &n, err);
 
-    return rc == 0 && n > 0 ? rv_cli_chat_history(c, n, err) : rc;
+    return rc == 0 && n > 0 ? cli_chat_history(c, n, err) : rc;
 }
 
 /* The answers are printed even when the recording fails. */
@@ -350,8 +350,8 @@ static int finish(struct rv_cli_chat *c, int status)
 {
     rv_err *err = NULL;
 
-    if (c->recorder && rv_recorder_write(c->recorder, RV_CLI_RECORDED, rv_cli_value(c->cli, "record"), &err) < 0) {
-        rv_cli_report(c->cli, err);
+    if (c->recorder && rv_recorder_write(c->recorder, RV_CLI_RECORDED, cli_value(c->cli, "record"), &err) < 0) {
+        cli_report(c->cli, err);
         status = status ? status : RV_EXIT_FAILED;
     }
     return status;
@@ -359,18 +359,18 @@ static int finish(struct rv_cli_chat *c, int status)
 
 static int chat(struct rv_cli *cli, rv_err **err)
 {
-    bool data = rv_cli_flag(cli, "json") || rv_cli_flag(cli, "events"), said = false;
+    bool data = cli_flag(cli, "json") || cli_flag(cli, "events"), said = false;
     struct rv_cli_chat c = {.cli = cli,
                             .attached_text = RV_BUF_INIT(RV_CLI_MAX_MESSAGE),
                             .attached_names = RV_BUF_INIT(RV_CLI_MAX_MESSAGE)};
     rv_buf message = RV_BUF_INIT(RV_CLI_MAX_MESSAGE);
-    const char *session = rv_cli_value(cli, "session");
+    const char *session = cli_value(cli, "session");
 
-    if (rv_cli_value(cli, "history") && data)
-        return rv_cli_usage(
-            cli, err, "--history does not go with --json and --events; `reeve sessions messages` prints the rows");
-    if ((cli->n_words > 0) + rv_cli_flag(cli, "message") + rv_cli_flag(cli, "input-file") > 1)
-        return rv_cli_usage(cli, err, "the message is given more than once");
+    if (cli_value(cli, "history") && data)
+        return cli_usage(cli, err,
+                         "--history does not go with --json and --events; `reeve sessions messages` prints the rows");
+    if ((cli->n_words > 0) + cli_flag(cli, "message") + cli_flag(cli, "input-file") > 1)
+        return cli_usage(cli, err, "the message is given more than once");
     if (!session && names_session(cli))
         session = cli->words[0];
     int rc = read_message(cli, &message, &said, err);
@@ -384,15 +384,13 @@ static int chat(struct rv_cli *cli, rv_err **err)
     if (rc == 0)
         rc = history(&c, err);
     if (rc == 0)
-        rc = finish(&c, said   ? rv_cli_chat_once(&c, rv_buf_str(&message))
-                        : repl ? rv_cli_chat_repl(&c)
-                               : rv_cli_chat_lines(&c));
+        rc = finish(&c, said ? cli_chat_once(&c, rv_buf_str(&message)) : repl ? cli_chat_repl(&c) : cli_chat_lines(&c));
     close_chat(&c);
     rv_buf_fini(&message);
     return rc;
 }
 
-const struct rv_cli_verb rv_verb_chat = {
+const struct rv_cli_verb verb_chat = {
     .name = "chat",
     .args = "[TEXT]",
     .summary = "talk with an agent",
@@ -413,11 +411,11 @@ const struct rv_cli_verb rv_verb_chat = {
         "pictures and PDFs, too\n"
         "reeve chat --session ID --message - < letter.txt --json | jq -r .text",
     RV_CLI_OPTIONS(options),
-    .groups = {&rv_cli_of_places, &rv_cli_of_commits},
+    .groups = {&cli_of_places, &cli_of_commits},
     .excludes = "json events",
     .needs = "deltas events",
     .max_words = 1,
-    .takes = &rv_cli_takes_sessions,
+    .takes = &cli_takes_sessions,
     .outlives_reader = true,
     .run = chat,
 };

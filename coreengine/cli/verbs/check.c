@@ -24,7 +24,7 @@ static void write_bound(int64_t n, const char *what, bool is_exact, rv_buf *b)
     rv_buf_printf(b, "%lld %s%s%s", (long long)n, what, n == 1 ? "" : "s", is_exact ? "" : " (upper bound)");
 }
 
-void rv_cli_write_proof(const struct rv_pipeline *p, const struct rv_app_proved *proved, rv_buf *b)
+void cli_write_proof(const struct rv_pipeline *p, const struct rv_app_proved *proved, rv_buf *b)
 {
     const struct rv_proof *proof = &proved->part;
 
@@ -78,14 +78,14 @@ static bool read_dollars(const char *text, double *out)
 static int prove(const struct rv_cli *cli, const struct rv_app_loaded *l, struct rv_app_proved *out, bool *dear,
                  rv_err **err)
 {
-    const char *max_cost = rv_cli_value(cli, "max-cost");
+    const char *max_cost = cli_value(cli, "max-cost");
     int64_t answers = INT64_MAX;
     double max_usd = 0;
 
     rv_pipeline_lint(l->pipeline, l->findings);
     if (!l->script)
         rv_pipeline_lint_unscripted(l->pipeline, l->findings);
-    int rc = rv_cli_int(cli, "answers", 0, INT32_MAX, &answers, err);
+    int rc = cli_int(cli, "answers", 0, INT32_MAX, &answers, err);
     if (rc == 0)
         rc = rv_app_prove(l->pipeline, answers, out, err);
     if (rc == 0 && max_cost && read_dollars(max_cost, &max_usd))
@@ -96,7 +96,7 @@ static int prove(const struct rv_cli *cli, const struct rv_app_loaded *l, struct
 /* One file: findings, then the proof when it is sound. Gives the exit status. */
 static int lint_one(struct rv_cli *cli, const char *path, rv_jw *json, rv_buf *text)
 {
-    const struct rv_app_load_opts opts = {.script = rv_cli_value(cli, "script")};
+    const struct rv_app_load_opts opts = {.script = cli_value(cli, "script")};
     struct rv_app_loaded l;
     struct rv_app_proved proved = {0};
     bool dear = false;
@@ -104,15 +104,15 @@ static int lint_one(struct rv_cli *cli, const char *path, rv_jw *json, rv_buf *t
 
     int rc = rv_app_load(&cli->app, path, &opts, &l, &err);
     if (rc < 0)
-        return rv_cli_report(cli, err);
+        return cli_report(cli, err);
     if (l.pipeline)
         rc = rv_app_load_test_scripts(&l, &err);
     bool sound = rc == 0 && l.pipeline && rv_findings_n_errors(l.findings) == 0;
     if (sound)
         rc = prove(cli, &l, &proved, &dear, &err);
     rv_findings_sort(l.findings);
-    bool strict = rv_cli_flag(cli, "strict") && rv_findings_n(l.findings), is_proved = sound && rc == 0;
-    int status = rc < 0 ? rv_cli_report(cli, err) : !sound || strict || dear ? RV_EXIT_USAGE : RV_EXIT_COMPLETED;
+    bool strict = cli_flag(cli, "strict") && rv_findings_n(l.findings), is_proved = sound && rc == 0;
+    int status = rc < 0 ? cli_report(cli, err) : !sound || strict || dear ? RV_EXIT_USAGE : RV_EXIT_COMPLETED;
     if (json) {
         rv_jw_obj(json);
         rv_jw_kv_path(json, "file", path);
@@ -123,9 +123,9 @@ static int lint_one(struct rv_cli *cli, const char *path, rv_jw *json, rv_buf *t
             rv_app_proved_write(l.pipeline, &proved, json);
         rv_jw_obj_end(json);
     } else {
-        rv_cli_say_findings(cli, l.findings);
+        cli_say_findings(cli, l.findings);
         if (is_proved)
-            rv_cli_write_proof(l.pipeline, &proved, text);
+            cli_write_proof(l.pipeline, &proved, text);
     }
     rv_proof_fini(&proved.part);
     rv_app_loaded_fini(&l);
@@ -136,27 +136,27 @@ static int lint(struct rv_cli *cli, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
     rv_jw w = rv_jw_on(&text);
-    const char *max_cost = rv_cli_value(cli, "max-cost");
-    bool json = rv_cli_flag(cli, "json");
+    const char *max_cost = cli_value(cli, "max-cost");
+    bool json = cli_flag(cli, "json");
     int status = RV_EXIT_COMPLETED;
     struct rv_cli_files files;
     double usd;
 
     if (max_cost && !read_dollars(max_cost, &usd))
-        return rv_cli_usage(cli, err, "--max-cost takes US dollars, for example 0.50, not \"%s\"", max_cost);
-    int rc = rv_cli_files(cli, &files, err);
+        return cli_usage(cli, err, "--max-cost takes US dollars, for example 0.50, not \"%s\"", max_cost);
+    int rc = cli_files(cli, &files, err);
     if (json)
         rv_jw_arr(&w);
     for (size_t i = 0; rc == 0 && i < files.n; i++) {
         int one = lint_one(cli, files.paths[i], json ? &w : NULL, &text);
         status = one > status ? one : status;
     }
-    rv_cli_files_fini(&files);
+    cli_files_fini(&files);
     if (json) {
         rv_jw_arr_end(&w);
         rv_buf_putc(&text, '\n');
     }
-    rc = rv_cli_print(rc, &text, err);
+    rc = cli_print(rc, &text, err);
     return rc < 0 ? rc : status;
 }
 
@@ -168,7 +168,7 @@ static int load_plain(struct rv_cli *cli, struct rv_app_loaded *out, rv_err **er
     int rc = rv_app_load_plain(&cli->app, cli->words[0], &opts, out, err);
     if (rc < 0)
         return rc;
-    if (rv_cli_sound(cli, out, false) && out->pipeline->is_sound)
+    if (cli_sound(cli, out, false) && out->pipeline->is_sound)
         return 0;
     rv_app_loaded_fini(out);
     return RV_EXIT_USAGE;
@@ -182,7 +182,7 @@ static int graph(struct rv_cli *cli, rv_err **err)
                                         [RV_GRAPH_SVG] = "svg",
                                         [RV_GRAPH_JSON] = "json"};
     RV_EACH_HAS_ROW(names, RV_N_GRAPH_FORMATS);
-    const char *format = rv_cli_value(cli, "format");
+    const char *format = cli_value(cli, "format");
     enum rv_graph_format which = RV_GRAPH_ASCII;
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
     struct rv_app_loaded l;
@@ -197,7 +197,7 @@ static int graph(struct rv_cli *cli, rv_err **err)
     if (which == RV_GRAPH_JSON)
         rv_buf_putc(&text, '\n');
     rv_app_loaded_fini(&l);
-    return rv_cli_print(0, &text, err);
+    return cli_print(0, &text, err);
 }
 
 static int explain(struct rv_cli *cli, rv_err **err)
@@ -213,14 +213,14 @@ static int explain(struct rv_cli *cli, rv_err **err)
         return rc;
     rv_pipeline_write_json(l.pipeline, &w);
     rv_app_loaded_fini(&l);
-    if (rv_cli_flag(cli, "compact"))
+    if (cli_flag(cli, "compact"))
         rv_buf_add_str(&text, rv_buf_str(&json));
     else if (rv_json_parse(rv_buf_str(&json), &opts, &tree, NULL) == 0)
         rv_json_write_pretty(tree, &text);
     json_object_put(tree);
     rv_buf_putc(&text, '\n');
     rv_buf_fini(&json);
-    return rv_cli_print(0, &text, err);
+    return cli_print(0, &text, err);
 }
 
 /* The formats that have a schema; all but scripts have a page of their keys, too. */
@@ -236,28 +236,27 @@ static const struct format {
 
 static int schema(struct rv_cli *cli, rv_err **err)
 {
-    const char *name = cli->n_words ? cli->words[0] : rv_cli_flag(cli, "agent") ? "agent" : "pipeline";
+    const char *name = cli->n_words ? cli->words[0] : cli_flag(cli, "agent") ? "agent" : "pipeline";
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
     rv_jw w = rv_jw_on(&text);
     const struct format *f = NULL;
 
-    if (cli->n_words && rv_cli_flag(cli, "agent"))
-        return rv_cli_usage(cli, err, "--agent and the name of a schema exclude each other");
+    if (cli->n_words && cli_flag(cli, "agent"))
+        return cli_usage(cli, err, "--agent and the name of a schema exclude each other");
     for (size_t i = 0; i < RV_COUNT(formats); i++)
         if (strcmp(name, formats[i].name) == 0)
             f = &formats[i];
     if (!f)
-        return rv_cli_usage(cli, err, "unknown schema \"%s\" (schemas: pipeline, script, retention, quotas, agent)",
-                            name);
-    if (!rv_cli_flag(cli, "markdown")) {
+        return cli_usage(cli, err, "unknown schema \"%s\" (schemas: pipeline, script, retention, quotas, agent)", name);
+    if (!cli_flag(cli, "markdown")) {
         f->schema(&w);
         rv_buf_putc(&text, '\n');
     } else if (f->page) {
         f->page(&text);
     } else {
-        return rv_cli_usage(cli, err, "the schema \"%s\" has no reference page", f->name);
+        return cli_usage(cli, err, "the schema \"%s\" has no reference page", f->name);
     }
-    return rv_cli_print(0, &text, err);
+    return cli_print(0, &text, err);
 }
 
 static const struct rv_cli_option lint_options[] = {
@@ -278,7 +277,7 @@ static const struct rv_cli_option explain_options[] = {
     {"compact", 0, NULL, "print one line", NULL, false},
 };
 
-const struct rv_cli_verb rv_verb_lint = {
+const struct rv_cli_verb verb_lint = {
     .name = "lint",
     .args = "PIPELINE|FOLDER...",
     .summary = "check pipelines and prove their bounds",
@@ -290,12 +289,12 @@ const struct rv_cli_verb rv_verb_lint = {
     .examples = "reeve lint pipelines\nreeve lint pipelines/loop.yaml --json --strict\n"
                 "reeve lint pipelines/loop.yaml --max-cost 0.50",
     RV_CLI_OPTIONS(lint_options),
-    .groups = {&rv_cli_of_pipelines},
+    .groups = {&cli_of_pipelines},
     .min_words = 1,
     .max_words = RV_CLI_MAX_ARGS,
     .run = lint,
 };
-const struct rv_cli_verb rv_verb_graph = {
+const struct rv_cli_verb verb_graph = {
     .name = "graph",
     .args = "PIPELINE",
     .summary = "draw a pipeline",
@@ -303,11 +302,11 @@ const struct rv_cli_verb rv_verb_graph = {
             "the\nplaces of a drawing, for programs.",
     .examples = "reeve graph pipelines/loop.yaml\nreeve graph pipelines/loop.yaml --format svg > loop.svg",
     RV_CLI_OPTIONS(graph_options),
-    .groups = {&rv_cli_of_pipelines},
+    .groups = {&cli_of_pipelines},
     RV_CLI_ONE_WORD,
     .run = graph,
 };
-const struct rv_cli_verb rv_verb_explain = {
+const struct rv_cli_verb verb_explain = {
     .name = "explain",
     .args = "PIPELINE",
     .summary = "print a pipeline with its defaults filled in",
@@ -316,11 +315,11 @@ const struct rv_cli_verb rv_verb_explain = {
         "Secrets are hidden.",
     .examples = "reeve explain pipelines/loop.yaml | jq .agents[0]",
     RV_CLI_OPTIONS(explain_options),
-    .groups = {&rv_cli_of_pipelines},
+    .groups = {&cli_of_pipelines},
     RV_CLI_ONE_WORD,
     .run = explain,
 };
-const struct rv_cli_verb rv_verb_schema = {
+const struct rv_cli_verb verb_schema = {
     .name = "schema",
     .args = "[pipeline|script|retention|quotas|agent]",
     .summary = "print the JSON Schema of a file format",

@@ -14,7 +14,7 @@ static void write_side(const char *mark, const struct rv_app_side *s, rv_buf *b)
 static void write_line(const char *mark, rv_str line, rv_buf *b)
 {
     rv_buf_printf(b, "%s ", mark);
-    rv_cli_write_preview(line, SHOWN, b);
+    cli_write_preview(line, SHOWN, b);
     rv_buf_putc(b, '\n');
 }
 
@@ -81,12 +81,12 @@ static int diff(struct rv_cli *cli, rv_err **err)
     rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
     struct rv_app_comparison c;
 
-    int rc = rv_app_diff(cli->store, &cli->app.scope, cli->words, rv_cli_flag(cli, "exact"), &c, err);
-    if (rc == 0 && rv_cli_flag(cli, "json"))
+    int rc = rv_app_diff(cli->store, &cli->app.scope, cli->words, cli_flag(cli, "exact"), &c, err);
+    if (rc == 0 && cli_flag(cli, "json"))
         write_json(&c, &text);
     else if (rc == 0)
         write_text(cli, &c, &text);
-    rc = rv_cli_print(rc, &text, err);
+    rc = cli_print(rc, &text, err);
     if (rc == 0 && !(c.same && c.same_bundle))
         rc = RV_EXIT_FAILED;
     rv_app_comparison_fini(&c);
@@ -98,7 +98,7 @@ static const struct rv_cli_option diff_options[] = {
     {"json", 'j', NULL, "print the result as one JSON object", NULL, false},
 };
 
-const struct rv_cli_verb rv_verb_diff = {
+const struct rv_cli_verb verb_diff = {
     .name = "diff",
     .args = "RUN RUN",
     .summary = "show where two runs differ",
@@ -109,10 +109,10 @@ const struct rv_cli_verb rv_verb_diff = {
     .examples = "reeve diff env_1a env_2b\n"
                 "reeve diff last env_1a --json | jq .path",
     RV_CLI_OPTIONS(diff_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     .store = RV_CLI_READS,
     .min_words = 2,
     .max_words = 2,
-    .takes = &rv_cli_takes_runs,
+    .takes = &cli_takes_runs,
     .run = diff,
 };

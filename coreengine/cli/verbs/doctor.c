@@ -285,7 +285,7 @@ static int print_json(struct checkup *c, const struct rv_app_models *m, rv_err *
     rv_buf_putc(&text, '\n');
     if (c->json.rc < 0)
         text.rc = c->json.rc;
-    return rv_cli_print(0, &text, err);
+    return cli_print(0, &text, err);
 }
 
 /* Only what a script needs: a model to ask, or why there is none. */
@@ -295,11 +295,11 @@ static int print_model(const struct rv_app_models *m, rv_err **err)
     const char *model = rv_app_models_best(m);
 
     if (!model) {
-        rv_cli_say("no model is at hand: %s\n%s", rv_app_models_why_none(m), ways);
+        cli_say("no model is at hand: %s\n%s", rv_app_models_why_none(m), ways);
         return RV_EXIT_FAILED;
     }
     rv_buf_printf(&text, "%s\n", model);
-    return rv_cli_print(0, &text, err);
+    return cli_print(0, &text, err);
 }
 
 static int check_all(struct rv_cli *cli, const struct rv_app_models *m, rv_err **err)
@@ -316,7 +316,7 @@ static int check_all(struct rv_cli *cli, const struct rv_app_models *m, rv_err *
     check_store(cli, &c);
     check_tools(&c);
     check_models(m, &c);
-    int rc = rv_cli_flag(cli, "json") ? print_json(&c, m, err) : rv_cli_print(0, &c.text, err);
+    int rc = cli_flag(cli, "json") ? print_json(&c, m, err) : cli_print(0, &c.text, err);
     rv_buf_fini(&c.text);
     rv_buf_fini(&c.json);
     return rc < 0 ? rc : c.n_bad ? RV_EXIT_FAILED : RV_EXIT_COMPLETED;
@@ -329,7 +329,7 @@ static int doctor(struct rv_cli *cli, rv_err **err)
     int rc = rv_app_models_find(&cli->app, &m, err);
     if (rc < 0)
         return rc;
-    rc = rv_cli_flag(cli, "model") ? print_model(m, err) : check_all(cli, m, err);
+    rc = cli_flag(cli, "model") ? print_model(m, err) : check_all(cli, m, err);
     rv_app_models_free(m);
     return rc;
 }
@@ -340,7 +340,7 @@ static const struct rv_cli_option doctor_options[] = {
      false},
 };
 
-const struct rv_cli_verb rv_verb_doctor = {
+const struct rv_cli_verb verb_doctor = {
     .name = "doctor",
     .args = "",
     .summary = "check the environment",

@@ -10,21 +10,21 @@
 
 static int day_of(struct rv_cli *cli, int64_t *out, rv_err **err)
 {
-    const char *given = rv_cli_value(cli, "date");
+    const char *given = cli_value(cli, "date");
 
     *out = rv_app_now_us();
     if (given && !rv_day_parse(rv_str_of(given), out))
-        return rv_cli_usage(cli, err, "--date %s: write a day such as 2026-02-24", given);
+        return cli_usage(cli, err, "--date %s: write a day such as 2026-02-24", given);
     return 0;
 }
 
 static int read_dream(struct rv_cli *cli, struct rv_app_dream *out, rv_err **err)
 {
-    *out = (struct rv_app_dream){.agent = rv_cli_value(cli, "agent"),
-                                 .script = rv_cli_value(cli, "script"),
+    *out = (struct rv_app_dream){.agent = cli_value(cli, "agent"),
+                                 .script = cli_value(cli, "script"),
                                  .days = RV_DREAM_DAYS,
-                                 .again = rv_cli_flag(cli, "again")};
-    int rc = rv_cli_int(cli, "days", 1, RV_DREAM_MAX_DAYS, &out->days, err);
+                                 .again = cli_flag(cli, "again")};
+    int rc = cli_int(cli, "days", 1, RV_DREAM_MAX_DAYS, &out->days, err);
     return rc == 0 ? day_of(cli, &out->day_us, err) : rc;
 }
 
@@ -35,7 +35,7 @@ static int show(const struct rv_app_dream *dream, rv_err **err)
     rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
     int rc = rv_app_dream_pipeline(dream->agent ? dream->agent : RV_DREAM_AGENT, &text, err);
 
-    return rv_cli_print(rc, &text, err);
+    return cli_print(rc, &text, err);
 }
 
 /* --- queued --- */
@@ -48,7 +48,7 @@ static int queue(struct rv_cli *cli, const struct rv_app_dream *dream, rv_err **
     if (rc == 0)
         rc = rv_app_dream_enqueue(cli->store, &cli->app.scope, dream, rv_app_now_us(), &done, err);
     if (rc == 0)
-        rv_cli_say("%lld queued, %lld in the queue already\n", (long long)done.n_new, (long long)done.n_old);
+        cli_say("%lld queued, %lld in the queue already\n", (long long)done.n_new, (long long)done.n_old);
     return rc;
 }
 
@@ -93,9 +93,9 @@ static void explain(json_object *result)
         return;
     }
     rv_buf_puts(&text, "reeve: ");
-    rv_cli_write_safe(rv_str_of(status), &text);
+    cli_write_safe(rv_str_of(status), &text);
     rv_buf_putc(&text, '\n');
-    rv_cli_say_text(&text);
+    cli_say_text(&text);
 }
 
 /* One dreamer. *failed: its run did not do what it should. */
@@ -110,16 +110,16 @@ static int dream(struct rv_cli *cli, const struct rv_app_dream *dream, bool *fai
     if (rc < 0)
         return rc;
     rc = rv_json_parse(rv_buf_str(&done.result), NULL, &result, err);
-    if (rc == 0 && rv_cli_flag(cli, "json"))
+    if (rc == 0 && cli_flag(cli, "json"))
         rv_buf_printf(&text, "%s\n", rv_buf_cstr(&done.result));
     else if (rc == 0)
         tell(&done, result, &text);
-    if (rc == 0 && !rv_cli_flag(cli, "json"))
+    if (rc == 0 && !cli_flag(cli, "json"))
         explain(result);
     *failed = *failed || (rc == 0 && (!rv_json_get_text(result, "status", &status) || strcmp(status, "ok") != 0));
     json_object_put(result);
     rv_buf_fini(&done.result);
-    return rv_cli_print(rc, &text, err);
+    return cli_print(rc, &text, err);
 }
 
 static int list_dreamers(struct rv_cli *cli, json_object **out, rv_err **err)
@@ -140,7 +140,7 @@ static int dream_all(struct rv_cli *cli, const struct rv_app_dream *what, rv_err
     json_object *agents = NULL;
     bool failed = false;
 
-    rv_cli_outlet_open(cli->app.log);
+    cli_outlet_open(cli->app.log);
     int rc = what->agent ? dream(cli, what, &failed, err) : list_dreamers(cli, &agents, err);
 
     for (size_t i = 0; rc == 0 && agents && i < json_object_array_length(agents); i++) {
@@ -159,14 +159,14 @@ static int run(struct rv_cli *cli, rv_err **err)
 
     if (rc < 0)
         return rc;
-    if (rv_cli_flag(cli, "show"))
+    if (cli_flag(cli, "show"))
         return show(&what, err);
     if (user && !user[0])
-        return rv_cli_usage(cli, err, "--user \"\": dreaming is for one user");
-    if (rv_cli_flag(cli, "queue"))
+        return cli_usage(cli, err, "--user \"\": dreaming is for one user");
+    if (cli_flag(cli, "queue"))
         return queue(cli, &what, err);
     if (!user)
-        return rv_cli_usage(cli, err, "name the user with --user ID; --queue alone queues it for all users");
+        return cli_usage(cli, err, "name the user with --user ID; --queue alone queues it for all users");
     return dream_all(cli, &what, err);
 }
 
@@ -183,7 +183,7 @@ static const struct rv_cli_option options[] = {
     {"json", 'j', NULL, "print the result of each dreamer as a line of JSON", NULL, false},
 };
 
-const struct rv_cli_verb rv_verb_dream = {
+const struct rv_cli_verb verb_dream = {
     .name = "dream",
     .args = "",
     .summary = "summarise the recent activity of a user and link related rows",
@@ -200,7 +200,7 @@ const struct rv_cli_verb rv_verb_dream = {
                 "reeve dream --queue   # for all users who did something since yesterday\n"
                 "reeve dream --show",
     RV_CLI_OPTIONS(options),
-    .groups = {&rv_cli_of_work, &rv_cli_of_places, &rv_cli_of_commits},
+    .groups = {&cli_of_work, &cli_of_places, &cli_of_commits},
     .excludes = "show queue; show json; queue json; queue script",
     .outlives_reader = true,
     .run = run,

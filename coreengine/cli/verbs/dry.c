@@ -23,7 +23,7 @@ static void add_part(struct print *p, json_object *request, const char *key)
         rv_json_write(part, &whole);
     rv_buf_printf(&p->text, "  %s: ", key);
     if (p->cli->out_tty) /* it may quote what people and tools said */
-        rv_cli_write_lines(rv_buf_str(&whole), &p->text);
+        cli_write_lines(rv_buf_str(&whole), &p->text);
     else
         rv_buf_add_str(&p->text, rv_buf_str(&whole));
     while (p->text.len && p->text.ptr[p->text.len - 1] == '\n')
@@ -87,13 +87,13 @@ static int print_json(void *self, const struct rv_app_dry_stage *s, rv_err **err
     return rv_buf_check(&p->text, "a dry run", err);
 }
 
-int rv_cli_dry_run(struct rv_cli *cli, struct rv_app_loaded *loaded, rv_err **err)
+int cli_dry_run(struct rv_cli *cli, struct rv_app_loaded *loaded, rv_err **err)
 {
     struct print p = {.cli = cli, .text = RV_BUF_INIT(RV_APP_MAX_TEXT)};
-    bool json = rv_cli_flag(cli, "json");
+    bool json = cli_flag(cli, "json");
     struct rv_app_proved proved = {0};
     json_object *state = NULL;
-    int rc = rv_cli_state(cli, &state, err);
+    int rc = cli_state(cli, &state, err);
 
     p.json = rv_jw_on(&p.text);
     if (rc == 0)
@@ -111,9 +111,9 @@ int rv_cli_dry_run(struct rv_cli *cli, struct rv_app_loaded *loaded, rv_err **er
         rv_jw_obj_end(&p.json);
         rv_buf_putc(&p.text, '\n');
     } else if (rc == 0) {
-        rv_cli_write_proof(loaded->pipeline, &proved, &p.text);
+        cli_write_proof(loaded->pipeline, &proved, &p.text);
     }
     rv_proof_fini(&proved.part);
     json_object_put(state);
-    return rv_cli_print(rc, &p.text, err);
+    return cli_print(rc, &p.text, err);
 }

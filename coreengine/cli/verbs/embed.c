@@ -31,7 +31,7 @@ struct job {
 /* "provider:model"; the model may have a colon, too. */
 static int find_target(struct job *job, rv_err **err)
 {
-    const char *model = rv_cli_value(job->cli, "model"), *base = rv_cli_value(job->cli, "base-url");
+    const char *model = cli_value(job->cli, "model"), *base = cli_value(job->cli, "base-url");
     const char *colon = model ? strchr(model, ':') : NULL;
 
     if (!model || !colon || colon == model || !colon[1]) {
@@ -74,7 +74,7 @@ static int take_rows(struct job *job, const struct rv_embeddings *rows, rv_err *
     job->dims = rows->dims;
     rv_usage_add(&job->usage, &rows->usage);
     int rc = rv_buf_check(job->as_json ? &job->rows : &lines, "embeddings", err);
-    if (rc == 0 && !job->as_json && !rv_cli_out_now(rv_buf_str(&lines)))
+    if (rc == 0 && !job->as_json && !cli_out_now(rv_buf_str(&lines)))
         rc = RV_FAIL(err, RV_E_IO, "the reader of the embeddings is gone");
     rv_buf_fini(&lines);
     return rc;
@@ -135,7 +135,7 @@ static int add_lines(struct job *job, rv_err **err)
 
 static int embed_all(struct job *job, rv_err **err)
 {
-    int rc = rv_cli_int(job->cli, "dimensions", 1, 65536, &job->dimensions, err);
+    int rc = cli_int(job->cli, "dimensions", 1, 65536, &job->dimensions, err);
 
     if (rc == 0)
         rc = find_target(job, err);
@@ -172,13 +172,13 @@ static void write_json(struct job *job, rv_buf *b)
 
 static int embed_texts(struct rv_cli *cli, rv_err **err)
 {
-    struct job job = {.cli = cli, .as_json = rv_cli_flag(cli, "json"), .rows = RV_BUF_INIT(RV_APP_MAX_FETCH)};
+    struct job job = {.cli = cli, .as_json = cli_flag(cli, "json"), .rows = RV_BUF_INIT(RV_APP_MAX_FETCH)};
     rv_buf text = RV_BUF_INIT(RV_APP_MAX_FETCH + 4096);
 
     int rc = embed_all(&job, err);
     if (rc == 0 && job.as_json)
         write_json(&job, &text);
-    rc = rv_cli_print(rc, &text, err);
+    rc = cli_print(rc, &text, err);
     for (size_t i = 0; i < job.n; i++)
         free(job.texts[i]);
     rv_embed_target_fini(&job.target);
@@ -199,14 +199,14 @@ static int work_once(struct rv_cli *cli, const struct rv_knowledge_embed *how, s
     if (why) {
         rv_buf_puts(&problem, "reeve: ");
         rv_err_write_text(why, cli->debug, &problem);
-        rv_cli_say_text(&problem);
+        cli_say_text(&problem);
     }
     rv_err_free(why);
     sum->failed += done.failed;
     if (rc == 0 && (prints || done.processed + done.skipped + done.failed > 0))
         rv_buf_printf(&text, "{\"processed\":%lld,\"skipped\":%lld,\"failed\":%lld}\n", (long long)done.processed,
                       (long long)done.skipped, (long long)done.failed);
-    if (rc == 0 && !rv_cli_out_now(rv_buf_str(&text)))
+    if (rc == 0 && !cli_out_now(rv_buf_str(&text)))
         rc = RV_FAIL(err, RV_E_IO, "the reader of the output is gone");
     rv_buf_fini(&text);
     return rc;
@@ -223,11 +223,11 @@ static int embed_rows(struct rv_cli *cli, rv_err **err)
 {
     const struct rv_knowledge_embedder embedder = rv_app_embedder(&cli->app);
     struct rv_knowledge_embed how = {
-        .provider = rv_cli_value(cli, "provider"), .embedder = &embedder, .clock = rv_clock_system()};
+        .provider = cli_value(cli, "provider"), .embedder = &embedder, .clock = rv_clock_system()};
     struct rv_knowledge_embedded sum = {0};
-    bool watches = rv_cli_flag(cli, "watch");
+    bool watches = cli_flag(cli, "watch");
     int64_t limit = 0;
-    int rc = rv_cli_int(cli, "limit", 1, 1000000000, &limit, err);
+    int rc = cli_int(cli, "limit", 1, 1000000000, &limit, err);
 
     how.limit = (size_t)limit;
     if (rc == 0 && how.provider)
@@ -252,11 +252,11 @@ static int embed(struct rv_cli *cli, rv_err **err)
     bool has_texts = cli->n_words > 0;
 
     for (size_t i = 0; !has_texts && i < RV_COUNT(of_texts); i++)
-        if (rv_cli_value(cli, of_texts[i]) || rv_cli_flag(cli, of_texts[i]))
-            return rv_cli_usage(cli, err, "--%s needs TEXT; rows of the store take --provider", of_texts[i]);
+        if (cli_value(cli, of_texts[i]) || cli_flag(cli, of_texts[i]))
+            return cli_usage(cli, err, "--%s needs TEXT; rows of the store take --provider", of_texts[i]);
     for (size_t i = 0; has_texts && i < RV_COUNT(of_rows); i++)
-        if (rv_cli_value(cli, of_rows[i]) || rv_cli_flag(cli, of_rows[i]))
-            return rv_cli_usage(cli, err, "--%s is for the rows of the store; leave out TEXT", of_rows[i]);
+        if (cli_value(cli, of_rows[i]) || cli_flag(cli, of_rows[i]))
+            return cli_usage(cli, err, "--%s is for the rows of the store; leave out TEXT", of_rows[i]);
     return has_texts ? embed_texts(cli, err) : embed_rows(cli, err);
 }
 
@@ -271,7 +271,7 @@ static const struct rv_cli_option embed_options[] = {
     {"watch", 'w', NULL, "look for rows every two seconds until interrupted", NULL, false},
 };
 
-const struct rv_cli_verb rv_verb_embed = {
+const struct rv_cli_verb verb_embed = {
     .name = "embed",
     .args = "[TEXT...]",
     .summary = "turn texts, or rows of the store, into vectors",
@@ -290,7 +290,7 @@ const struct rv_cli_verb rv_verb_embed = {
                 "cut -f2 notes.tsv | reeve embed --model ollama:nomic-embed-text - > vectors.ndjson\n"
                 "reeve embed --model openai:any --base-url http://127.0.0.1:8080/v1 --json \"a rope\" | jq .dimensions",
     RV_CLI_OPTIONS(embed_options),
-    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_stores, &cli_of_commits},
     .max_words = RV_CLI_MAX_ARGS,
     .run = embed,
 };

@@ -12,7 +12,7 @@
 
 static const char *tenant_of(const struct rv_cli *cli)
 {
-    if (rv_cli_flag(cli, "all-tenants"))
+    if (cli_flag(cli, "all-tenants"))
         return "";
     return cli->app.scope.tenant ? cli->app.scope.tenant : RV_STORE_TENANT;
 }
@@ -59,7 +59,7 @@ static int new_key(struct rv_cli *cli, rv_err **err)
     if (line.ptr)
         rv_wipe(line.ptr, line.cap);
     rv_buf_fini(&line);
-    return rv_cli_print(rc, &said, err);
+    return cli_print(rc, &said, err);
 }
 
 /* --- status --- */
@@ -73,16 +73,16 @@ static int add_row(void *self, const struct rv_tenant_key *key, rv_err **err)
     char since[RV_TIME_MAX];
 
     (void)err;
-    if (!rv_cli_list_takes(l))
+    if (!cli_list_takes(l))
         return 0;
     rv_time_format(key->created_us, since);
     if (l->table) {
-        rv_cli_table_add_text(l->table, *key->tenant ? key->tenant : "(all others)");
-        rv_cli_table_add_text(l->table, rv_encryption_mode_text(key->mode));
-        rv_cli_table_add_text(l->table, key->status);
-        rv_cli_table_add_text(l->table, *key->master ? key->id : NULL);
-        rv_cli_table_add_text(l->table, *key->master ? key->master : NULL);
-        rv_cli_table_add_text(l->table, since);
+        cli_table_add_text(l->table, *key->tenant ? key->tenant : "(all others)");
+        cli_table_add_text(l->table, rv_encryption_mode_text(key->mode));
+        cli_table_add_text(l->table, key->status);
+        cli_table_add_text(l->table, *key->master ? key->id : NULL);
+        cli_table_add_text(l->table, *key->master ? key->master : NULL);
+        cli_table_add_text(l->table, since);
     } else if (l->json) {
         rv_jw_obj(l->json);
         rv_jw_kv_text(l->json, "tenant", key->tenant);
@@ -102,11 +102,11 @@ static int status(struct rv_cli *cli, rv_err **err)
 {
     struct rv_cli_list l = {.what = "keys"};
     const char *tenant = cli->app.scope.tenant;
-    int rc = rv_cli_list_begin(cli, &l, columns, RV_COUNT(columns), err);
+    int rc = cli_list_begin(cli, &l, columns, RV_COUNT(columns), err);
 
     if (rc == 0 && cli->store)
-        rc = rv_store_list_tenant_keys(cli->store, rv_cli_flag(cli, "all-tenants") ? "" : tenant, add_row, &l, err);
-    return rv_cli_list_end(cli, &l, rc, err);
+        rc = rv_store_list_tenant_keys(cli->store, cli_flag(cli, "all-tenants") ? "" : tenant, add_row, &l, err);
+    return cli_list_end(cli, &l, rc, err);
 }
 
 /* --- set --- */
@@ -138,7 +138,7 @@ static int read_public(const char *path, struct rv_rsa *out, rv_err **err)
 
 static int set(struct rv_cli *cli, rv_err **err)
 {
-    const char *path = rv_cli_value(cli, "public-key");
+    const char *path = cli_value(cli, "public-key");
     rv_buf said = RV_BUF_INIT(4096);
     enum rv_encryption_mode mode = RV_ENCRYPTION_NONE;
     char id[RV_ENCRYPTION_ID] = "";
@@ -158,7 +158,7 @@ static int set(struct rv_cli *cli, rv_err **err)
     if (mode >= RV_ENCRYPTION_PLATFORM)
         rv_buf_printf(&said, ", key %s", id);
     rv_buf_puts(&said, "; `reeve encryption apply` rewrites the rows that are there\n");
-    return rv_cli_print(rc, &said, err);
+    return cli_print(rc, &said, err);
 }
 
 /* --- apply, prune --- */
@@ -168,26 +168,26 @@ static int apply(struct rv_cli *cli, rv_err **err)
     struct rv_encryption_walked walked = {0};
     rv_buf said = RV_BUF_INIT(4096);
 
-    int rc = rv_store_encrypt(cli->store, rv_cli_flag(cli, "all-tenants") ? NULL : tenant_of(cli), rv_app_now_us(),
+    int rc = rv_store_encrypt(cli->store, cli_flag(cli, "all-tenants") ? NULL : tenant_of(cli), rv_app_now_us(),
                               &walked, err);
     rv_buf_printf(&said, "%lld texts, %lld of them rewritten\n", (long long)walked.texts, (long long)walked.rewritten);
     if (walked.locked > 0)
         rv_buf_printf(&said, "%lld stay sealed: REEVE_PRIVATE_KEY_FILE names the file with the private key\n",
                       (long long)walked.locked);
-    return rv_cli_print(rc, &said, err);
+    return cli_print(rc, &said, err);
 }
 
 static int prune(struct rv_cli *cli, rv_err **err)
 {
-    const char *age = rv_cli_value(cli, "older-than");
+    const char *age = cli_value(cli, "older-than");
     rv_buf said = RV_BUF_INIT(4096);
     int64_t age_us = INT64_C(3600000000), n = 0;
 
-    int rc = age ? rv_cli_parse_duration(age, &age_us, err) : 0;
+    int rc = age ? cli_parse_duration(age, &age_us, err) : 0;
     if (rc == 0)
         rc = rv_store_prune_tenant_keys(cli->store, rv_app_now_us() - age_us, &n, err);
     rv_buf_printf(&said, "deleted %lld retired keys that nothing needs\n", (long long)n);
-    return rv_cli_print(rc, &said, err);
+    return cli_print(rc, &said, err);
 }
 
 /* --- rewrap --- */
@@ -199,7 +199,7 @@ static int rewrap(struct rv_cli *cli, rv_err **err)
 
     int rc = rv_store_rewrap_keys(cli->store, &n, err);
     rv_buf_printf(&said, "%lld keys of tenants are wrapped by another master key now\n", (long long)n);
-    return rv_cli_print(rc, &said, err);
+    return cli_print(rc, &said, err);
 }
 
 /* --- the verbs --- */
@@ -227,7 +227,7 @@ static const struct rv_cli_verb status_verb = {
     .examples = "reeve encryption status\n"
                 "reeve encryption status --tenant acme --json",
     RV_CLI_OPTIONS(status_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     .store = RV_CLI_READS_IF_ANY,
     .run = status,
 };
@@ -245,7 +245,7 @@ static const struct rv_cli_verb set_verb = {
                 "reeve encryption set platform --all-tenants\n"
                 "reeve encryption set sealed --public-key public.pem --tenant vault",
     RV_CLI_OPTIONS(set_options),
-    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_stores, &cli_of_commits},
     RV_CLI_ONE_WORD,
     .store = RV_CLI_MAKES,
     .run = set,
@@ -271,7 +271,7 @@ static const struct rv_cli_verb rewrap_verb = {
         "To replace the master key, put a new one before the old one in the key file, run this command, and remove\n"
         "the old one. Rows are not changed: the keys of tenants stay the same.",
     .examples = "reeve encryption rewrap",
-    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_stores, &cli_of_commits},
     .store = RV_CLI_CHANGES,
     .run = rewrap,
 };
@@ -291,7 +291,7 @@ static const struct rv_cli_verb apply_verb = {
     .examples = "reeve encryption apply --tenant acme\n"
                 "reeve encryption apply --all-tenants",
     RV_CLI_OPTIONS(apply_options),
-    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_stores, &cli_of_commits},
     .store = RV_CLI_CHANGES,
     .run = apply,
 };
@@ -306,7 +306,7 @@ static const struct rv_cli_verb prune_verb = {
     .examples = "reeve encryption prune\n"
                 "reeve encryption prune --older-than 30d",
     RV_CLI_OPTIONS(prune_options),
-    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_stores, &cli_of_commits},
     .store = RV_CLI_CHANGES,
     .run = prune,
 };
@@ -314,7 +314,7 @@ static const struct rv_cli_verb prune_verb = {
 static const struct rv_cli_verb *const subs[] = {&status_verb, &set_verb,   &apply_verb, &new_key_verb,
                                                  &rewrap_verb, &prune_verb, NULL};
 
-const struct rv_cli_verb rv_verb_encryption = {
+const struct rv_cli_verb verb_encryption = {
     .name = "encryption",
     .args = "VERB",
     .summary = "encrypt the stored data of a tenant",

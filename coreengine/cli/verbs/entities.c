@@ -17,7 +17,7 @@ static int list_kinds(struct rv_cli *cli, rv_err **err)
 {
     static const struct rv_cli_column columns[] = {{"KIND", 0, false}, {"ROWS ARE", 80, false}};
     struct rv_cli_list l = {.what = "kinds", .words = "ids"};
-    int rc = rv_cli_list_begin(cli, &l, columns, RV_COUNT(columns), err);
+    int rc = cli_list_begin(cli, &l, columns, RV_COUNT(columns), err);
 
     for (size_t i = 0; i < rv_n_kinds && rc == 0; i++) {
         if (l.json)
@@ -25,12 +25,12 @@ static int list_kinds(struct rv_cli *cli, rv_err **err)
         else if (!l.table)
             rv_buf_printf(&l.text, "%s\n", rv_kinds[i].name);
         else {
-            rv_cli_table_add_text(l.table, rv_kinds[i].name);
-            rv_cli_table_add_text(l.table, rv_kinds[i].doc);
+            cli_table_add_text(l.table, rv_kinds[i].name);
+            cli_table_add_text(l.table, rv_kinds[i].doc);
         }
         l.n++;
     }
-    return rv_cli_list_end(cli, &l, rc, err);
+    return cli_list_end(cli, &l, rc, err);
 }
 
 struct listing {
@@ -50,12 +50,12 @@ static void add_row(struct rv_cli_list *l, json_object *row)
         rv_buf_add_str(&tags, rv_json_str(json_object_array_get_idx(list, i)));
     }
     if (rv_time_parse(rv_str_of(rv_json_text_or(row, "created_at", NULL)), &us, NULL) == 0)
-        rv_cli_write_age(&age, l->now_us - us);
-    rv_cli_table_add_text(l->table, rv_json_text_or(row, "id", NULL));
-    rv_cli_table_add_text(l->table, rv_json_text_or(row, "name", NULL));
-    rv_cli_table_add_text(l->table, rv_json_text_or(row, "user_id", NULL));
-    rv_cli_table_add_text(l->table, tags.len > 0 ? rv_buf_cstr(&tags) : NULL);
-    rv_cli_table_add(l->table, rv_buf_str(&age));
+        cli_write_age(&age, l->now_us - us);
+    cli_table_add_text(l->table, rv_json_text_or(row, "id", NULL));
+    cli_table_add_text(l->table, rv_json_text_or(row, "name", NULL));
+    cli_table_add_text(l->table, rv_json_text_or(row, "user_id", NULL));
+    cli_table_add_text(l->table, tags.len > 0 ? rv_buf_cstr(&tags) : NULL);
+    cli_table_add(l->table, rv_buf_str(&age));
     rv_buf_fini(&tags);
     rv_buf_fini(&age);
 }
@@ -71,7 +71,7 @@ static int take_row(void *self, json_object *row, rv_err **err)
     struct listing *l = self;
     rv_buf line = RV_BUF_INIT(RV_APP_MAX_TEXT);
 
-    if (!rv_cli_list_takes(&l->list))
+    if (!cli_list_takes(&l->list))
         return RV_STORE_ENOUGH;
     if (l->list.table) {
         add_row(&l->list, row);
@@ -83,7 +83,7 @@ static int take_row(void *self, json_object *row, rv_err **err)
     }
     write_line(row, &line);
     int rc = rv_buf_check(&line, "row", err);
-    if (rc == 0 && !rv_cli_out_now(rv_buf_str(&line)))
+    if (rc == 0 && !cli_out_now(rv_buf_str(&line)))
         rc = RV_STORE_ENOUGH;
     rv_buf_fini(&line);
     return rc;
@@ -108,12 +108,12 @@ static int read_conditions(struct rv_cli *cli, const char *option, struct condit
     const char *given;
     int rc = 0;
 
-    while (rc == 0 && (given = rv_cli_nth(cli, option, c->n))) {
+    while (rc == 0 && (given = cli_nth(cli, option, c->n))) {
         const char *sign = strchr(given, '=');
         if (!sign || sign == given)
-            return rv_cli_usage(cli, err, "--%s %s: write COLUMN=VALUE", option, given);
+            return cli_usage(cli, err, "--%s %s: write COLUMN=VALUE", option, given);
         if (c->n == MAX_CONDITIONS)
-            return rv_cli_usage(cli, err, "more than %d --%s", MAX_CONDITIONS, option);
+            return cli_usage(cli, err, "more than %d --%s", MAX_CONDITIONS, option);
         char *column = rv_str_dup((rv_str){given, (size_t)(sign - given)});
         c->columns[c->n] = column;
         c->where[c->n].column = column;
@@ -128,12 +128,11 @@ static int find(struct rv_cli *cli, struct listing *l, rv_err **err)
 {
     const char *tags[MAX_CONDITIONS];
     struct conditions where = {.n = 0}, lists = {.n = 0};
-    struct rv_entity_filter filter = {
-        .name = rv_cli_value(cli, "name"), .about = rv_cli_value(cli, "about"), .tags = tags};
+    struct rv_entity_filter filter = {.name = cli_value(cli, "name"), .about = cli_value(cli, "about"), .tags = tags};
 
-    int rc = rv_cli_values(cli, "tag", tags, MAX_CONDITIONS, &filter.n_tags, err);
+    int rc = cli_values(cli, "tag", tags, MAX_CONDITIONS, &filter.n_tags, err);
     if (rc == 0)
-        rc = rv_cli_int(cli, "offset", 0, 1000000000, &filter.offset, err);
+        rc = cli_int(cli, "offset", 0, 1000000000, &filter.offset, err);
     if (rc == 0)
         rc = read_conditions(cli, "where", &where, err);
     if (rc == 0)
@@ -159,7 +158,7 @@ static int register_agents(const struct rv_cli *cli, const char *kind, rv_err **
 static int list_json(struct rv_cli *cli, rv_err **err)
 {
     struct listing l = {.is_json = true};
-    int rc = rv_cli_int(cli, "limit", 0, RV_ENTITY_MAX_FIND - 1, &l.list.limit, err);
+    int rc = cli_int(cli, "limit", 0, RV_ENTITY_MAX_FIND - 1, &l.list.limit, err);
 
     l.list.read = l.list.limit;
     return rc < 0 ? rc : find(cli, &l, err);
@@ -179,19 +178,19 @@ static int list(struct rv_cli *cli, rv_err **err)
         rc = register_agents(cli, cli->words[0], err);
     if (rc < 0)
         return rc;
-    if (rv_cli_flag(cli, "json"))
+    if (cli_flag(cli, "json"))
         return list_json(cli, err);
-    rc = rv_cli_list_begin(cli, &l.list, columns, RV_COUNT(columns), err);
+    rc = cli_list_begin(cli, &l.list, columns, RV_COUNT(columns), err);
     if (rc == 0)
         rc = find(cli, &l, err);
-    return rv_cli_list_end(cli, &l.list, rc, err);
+    return cli_list_end(cli, &l.list, rc, err);
 }
 
 /* --- show --- */
 
 static void show_row(const char *kind, json_object *row, rv_buf *b)
 {
-    rv_cli_put_line(b, "kind", kind);
+    cli_put_line(b, "kind", kind);
     json_object_object_foreach (row, column, value) {
         json_object *empty = value;
         bool is_empty = !value ||
@@ -205,7 +204,7 @@ static void show_row(const char *kind, json_object *row, rv_buf *b)
         else
             rv_json_write(value, &text);
         rv_buf_printf(b, "%-*s ", RV_CLI_LABEL + 6, column);
-        rv_cli_write_lines(rv_buf_str(&text), b);
+        cli_write_lines(rv_buf_str(&text), b);
         rv_buf_putc(b, '\n');
         rv_buf_fini(&text);
     }
@@ -223,7 +222,7 @@ static int show(struct rv_cli *cli, rv_err **err)
 
     for (size_t i = 0; rc == 0 && i < json_object_array_length(rows); i++) {
         json_object *hit = json_object_array_get_idx(rows, i), *row = rv_json_get_obj(hit, "data");
-        if (rv_cli_flag(cli, "json")) {
+        if (cli_flag(cli, "json")) {
             write_line(row, &text);
             continue;
         }
@@ -231,7 +230,7 @@ static int show(struct rv_cli *cli, rv_err **err)
         show_row(rv_json_text_or(hit, "entity_type", NULL), row, &text);
     }
     json_object_put(rows);
-    return rv_cli_print(rc, &text, err);
+    return cli_print(rc, &text, err);
 }
 
 /* --- put --- */
@@ -249,7 +248,7 @@ static int say_row(void *self, int64_t line, json_object *row, const rv_err *why
     if (why) {
         rv_buf_printf(&text, "line %lld: ", (long long)line);
         rv_err_write_text(why, p->cli->debug, &text);
-        rv_cli_say_text(&text);
+        cli_say_text(&text);
         return 0;
     }
     if (p->is_json)
@@ -258,7 +257,7 @@ static int say_row(void *self, int64_t line, json_object *row, const rv_err *why
         rv_buf_printf(&text, "%s\n", rv_json_text_or(row, "id", NULL));
     int rc = rv_buf_check(&text, "row", err);
     if (rc == 0)
-        rv_cli_out(rv_buf_str(&text));
+        cli_out(rv_buf_str(&text));
     rv_buf_fini(&text);
     return rc;
 }
@@ -267,11 +266,11 @@ static int put(struct rv_cli *cli, rv_err **err)
 {
     const char *path = cli->n_words > 1 ? cli->words[1] : "-";
     bool is_stdin = strcmp(path, "-") == 0;
-    struct putting p = {.cli = cli, .is_json = rv_cli_flag(cli, "json")};
+    struct putting p = {.cli = cli, .is_json = cli_flag(cli, "json")};
     const struct rv_app_put_lines opts = {.store = cli->store,
                                           .scope = cli->app.scope,
                                           .kind = cli->words[0],
-                                          .is_tenantless = rv_cli_flag(cli, "every-tenant"),
+                                          .is_tenantless = cli_flag(cli, "every-tenant"),
                                           .on_row = say_row,
                                           .self = &p};
     int64_t n_failed = 0;
@@ -283,7 +282,7 @@ static int put(struct rv_cli *cli, rv_err **err)
     if (!is_stdin)
         fclose(in);
     if (rc == 0 && n_failed > 0)
-        rv_cli_say("%lld %s not written\n", (long long)n_failed, n_failed == 1 ? "row was" : "rows were");
+        cli_say("%lld %s not written\n", (long long)n_failed, n_failed == 1 ? "row was" : "rows were");
     return rc < 0 ? rc : n_failed > 0 ? RV_EXIT_FAILED : RV_EXIT_COMPLETED;
 }
 
@@ -307,7 +306,7 @@ static int delete_rows(struct rv_cli *cli, rv_err **err)
             rv_buf_printf(&said, "%lld %s of %s deleted: %s\n", (long long)n, n == 1 ? "row" : "rows", kind, word);
     }
     if (said.len > 0) /* also of those before the one that failed */
-        rv_cli_out(rv_buf_str(&said));
+        cli_out(rv_buf_str(&said));
     rv_buf_fini(&said);
     return rc;
 }
@@ -329,11 +328,11 @@ static int take_version(void *self, const struct rv_schema_version *v, rv_err **
     rv_time_format(v->recorded_us, time);
     h->list.n++;
     if (h->list.table) {
-        rv_cli_table_add_text(h->list.table, time);
-        rv_cli_table_add_text(h->list.table, v->operation);
-        rv_cli_table_add_text(h->list.table, v->version);
-        rv_cli_table_add_text(h->list.table, *v->user ? v->user : NULL);
-        rv_cli_table_add(h->list.table, (rv_str){v->checksum, 12});
+        cli_table_add_text(h->list.table, time);
+        cli_table_add_text(h->list.table, v->operation);
+        cli_table_add_text(h->list.table, v->version);
+        cli_table_add_text(h->list.table, *v->user ? v->user : NULL);
+        cli_table_add(h->list.table, (rv_str){v->checksum, 12});
         return 0;
     }
     rv_jw_obj(&w);
@@ -360,10 +359,10 @@ static int history(struct rv_cli *cli, rv_err **err)
                                                    {"VERSION", 20, false},
                                                    {"USER", 36, false},
                                                    {"CHECKSUM", 0, false}};
-    const char *kind = rv_cli_value(cli, "kind");
+    const char *kind = cli_value(cli, "kind");
     struct history h = {.list = {.what = "versions", .text = RV_BUF_INIT(RV_APP_MAX_TEXT)},
-                        .is_json = rv_cli_flag(cli, "json")};
-    int rc = h.is_json ? 0 : rv_cli_list_begin(cli, &h.list, columns, RV_COUNT(columns), err);
+                        .is_json = cli_flag(cli, "json")};
+    int rc = h.is_json ? 0 : cli_list_begin(cli, &h.list, columns, RV_COUNT(columns), err);
 
     if (rc == 0)
         rc = rv_store_list_schema_versions(cli->store, &cli->app.scope, kind ? kind : "agent", cli->words[0],
@@ -372,7 +371,7 @@ static int history(struct rv_cli *cli, rv_err **err)
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "no version of a schema \"%s\" is kept", cli->words[0]);
         rv_err_hint(err, "`reeve agents list` shows the agents; --kind names another kind of schema");
     }
-    return rv_cli_list_end(cli, &h.list, rc, err);
+    return cli_list_end(cli, &h.list, rc, err);
 }
 
 static int reindex(struct rv_cli *cli, rv_err **err)
@@ -382,7 +381,7 @@ static int reindex(struct rv_cli *cli, rv_err **err)
     int rc = rv_store_rebuild_keys(cli->store, &n, err);
 
     rv_buf_printf(&said, "%lld names are indexed\n", (long long)n);
-    return rv_cli_print(rc, &said, err);
+    return cli_print(rc, &said, err);
 }
 
 /* --- the table --- */
@@ -418,10 +417,10 @@ static const struct rv_cli_verb list_verb = {
                 "reeve entities list moments --where moment_type=note --tag work\n"
                 "reeve entities list resources --json > resources.ndjson",
     RV_CLI_OPTIONS(list_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     .excludes = "json ids",
     .max_words = 1,
-    .takes = &rv_cli_takes_kinds,
+    .takes = &cli_takes_kinds,
     .store = RV_CLI_READS_IF_ANY,
     .run = list,
 };
@@ -434,10 +433,10 @@ static const struct rv_cli_verb show_verb = {
     .examples = "reeve entities show dentist\n"
                 "reeve entities show moments 'ML Patterns' --json | jq .graph_edges",
     RV_CLI_OPTIONS(show_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     .min_words = 1,
     .max_words = 2,
-    .takes = &rv_cli_takes_kinds,
+    .takes = &cli_takes_kinds,
     .store = RV_CLI_READS,
     .run = show,
 };
@@ -454,10 +453,10 @@ static const struct rv_cli_verb put_verb = {
                 "reeve entities put resources pages.ndjson --user ada\n"
                 "reeve entities list moments --json | jq -c '.rating = 5' | reeve entities put moments",
     RV_CLI_OPTIONS(put_options),
-    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_stores, &cli_of_commits},
     .min_words = 1,
     .max_words = 2,
-    .takes = &rv_cli_takes_kinds,
+    .takes = &cli_takes_kinds,
     .store = RV_CLI_MAKES,
     .run = put,
 };
@@ -469,10 +468,10 @@ static const struct rv_cli_verb delete_verb = {
         "NAME is the id of a row, or a name exactly as it is written in the row. A deleted row is not found any more;\n"
         "writing the same id again brings it back. `reeve gc` erases rows 30 days after their deletion.",
     .examples = "reeve entities delete moments 'ML Patterns' --user ada",
-    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_stores, &cli_of_commits},
     .min_words = 2,
     .max_words = RV_CLI_MAX_ARGS,
-    .takes = &rv_cli_takes_kinds,
+    .takes = &cli_takes_kinds,
     .store = RV_CLI_CHANGES,
     .run = delete_rows,
 };
@@ -491,9 +490,9 @@ static const struct rv_cli_verb history_verb = {
     .examples = "reeve entities history general\n"
                 "reeve entities history general --json | jq -r 'select(.operation == \"update\") | .content'",
     RV_CLI_OPTIONS(history_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     RV_CLI_ONE_WORD,
-    .takes = &rv_cli_takes_agents,
+    .takes = &cli_takes_agents,
     .store = RV_CLI_READS,
     .run = history,
 };
@@ -505,7 +504,7 @@ static const struct rv_cli_verb reindex_verb = {
         "The index is written with each row, so this is only needed when `reeve store check` reports keys that do not\n"
         "fit their rows. It takes one transaction.",
     .examples = "reeve entities reindex",
-    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_stores, &cli_of_commits},
     .store = RV_CLI_CHANGES,
     .run = reindex,
 };
@@ -513,7 +512,7 @@ static const struct rv_cli_verb reindex_verb = {
 static const struct rv_cli_verb *const subs[] = {&list_verb,    &show_verb,    &put_verb, &delete_verb,
                                                  &history_verb, &reindex_verb, NULL};
 
-const struct rv_cli_verb rv_verb_entities = {
+const struct rv_cli_verb verb_entities = {
     .name = "entities",
     .args = "VERB",
     .summary = "list, show, write and delete rows of knowledge",

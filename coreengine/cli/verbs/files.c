@@ -115,17 +115,17 @@ static int add_words(const struct rv_cli *cli, struct rv_cli_files *out,
     return rc;
 }
 
-int rv_cli_files(const struct rv_cli *cli, struct rv_cli_files *out, rv_err **err)
+int cli_files(const struct rv_cli *cli, struct rv_cli_files *out, rv_err **err)
 {
     return add_words(cli, out, add_folder, err);
 }
 
-int rv_cli_files_below(const struct rv_cli *cli, struct rv_cli_files *out, rv_err **err)
+int cli_files_below(const struct rv_cli *cli, struct rv_cli_files *out, rv_err **err)
 {
     return add_words(cli, out, add_whole_folder, err);
 }
 
-void rv_cli_files_fini(struct rv_cli_files *files)
+void cli_files_fini(struct rv_cli_files *files)
 {
     for (size_t i = 0; i < files->n; i++)
         free(files->paths[i]);

@@ -23,15 +23,15 @@ static int write_diff(struct session *s, const char *name, rv_str from, rv_str t
     struct rv_cli_lines lines;
     bool color = s->cli->out_color;
 
-    int rc = rv_cli_lines_compare(from, to, &lines, err);
+    int rc = cli_lines_compare(from, to, &lines, err);
     if (rc < 0)
         return rc;
     rv_buf_printf(&s->out, color ? "\033[1m--- %s\n+++ %s\033[0m\n" : "--- %s\n+++ %s\n", name, name);
     size_t before = s->out.len;
-    rv_cli_lines_write_unified(&lines, color, &s->out);
+    cli_lines_write_unified(&lines, color, &s->out);
     if (s->out.len == before) /* the lines are the same: their ends are not */
         rv_buf_puts(&s->out, "(ends of lines)\n");
-    rv_cli_lines_fini(&lines);
+    cli_lines_fini(&lines);
     return 0;
 }
 
@@ -68,7 +68,7 @@ static int format_file(struct session *s, const char *path, rv_err **err)
     if (rc == 0)
         rc = rv_yaml_format(rv_buf_str(&text), name, findings, &out, err);
     if (rc == 0 && rv_findings_n_errors(findings)) {
-        rv_cli_say_findings(s->cli, findings);
+        cli_say_findings(s->cli, findings);
         worsen(s, RV_EXIT_USAGE);
     } else if (rc == 0) {
         rc = take(s, path, name, rv_buf_str(&text), rv_buf_str(&out), err);
@@ -82,21 +82,21 @@ static int format_file(struct session *s, const char *path, rv_err **err)
 static int format(struct rv_cli *cli, rv_err **err)
 {
     struct session s = {.cli = cli,
-                        .checks = rv_cli_flag(cli, "check"),
-                        .diffs = rv_cli_flag(cli, "diff"),
+                        .checks = cli_flag(cli, "check"),
+                        .diffs = cli_flag(cli, "diff"),
                         .out = RV_BUF_INIT((size_t)64 << 20)};
     struct rv_cli_files files;
 
-    int rc = rv_cli_files_below(cli, &files, err);
+    int rc = cli_files_below(cli, &files, err);
     for (size_t i = 0; rc == 0 && i < files.n; i++) { /* a file that cannot be formatted does not stop the others */
         rv_err *fault = NULL;
         if (format_file(&s, files.paths[i], &fault) < 0)
-            worsen(&s, rv_cli_report(cli, fault));
+            worsen(&s, cli_report(cli, fault));
     }
-    rv_cli_files_fini(&files);
-    rc = rv_cli_print(rc, &s.out, err);
+    cli_files_fini(&files);
+    rc = cli_print(rc, &s.out, err);
     if (rc == 0 && s.checks && s.n_differ)
-        rv_cli_say("reeve: %zu of %zu files are not formatted; `reeve fmt` formats them\n", s.n_differ, s.n_files);
+        cli_say("reeve: %zu of %zu files are not formatted; `reeve fmt` formats them\n", s.n_differ, s.n_files);
     return rc < 0 ? rc : s.status;
 }
 
@@ -106,7 +106,7 @@ static const struct rv_cli_option fmt_options[] = {
     {"diff", 'd', NULL, "change nothing; show what would change", NULL, false},
 };
 
-const struct rv_cli_verb rv_verb_fmt = {
+const struct rv_cli_verb verb_fmt = {
     .name = "fmt",
     .args = "FILE|FOLDER...",
     .summary = "format pipelines, agent documents and scripts",

@@ -36,7 +36,7 @@ static int list(struct rv_cli *cli, bool as_json, rv_err **err)
         rv_jw_arr_end(&w);
         rv_buf_putc(&text, '\n');
     }
-    return rv_cli_print(0, &text, err);
+    return cli_print(0, &text, err);
 }
 
 /* One input to one line of output. err: a failure to read the input; taken. *open (may be NULL): the reader of the
@@ -57,7 +57,7 @@ static bool answer(const struct rv_fn *f, rv_str text, rv_err *err, bool *open)
     rv_buf_puts(&line, "}\n");
     static const char no_memory[] =
         "{\"ok\":false,\"error\":{\"code\":\"no_memory\",\"message\":\"out of memory\",\"causes\":[]}}\n";
-    bool written = rv_cli_out_now(line.rc == 0 ? rv_buf_str(&line) : RV_STR_LIT(no_memory));
+    bool written = cli_out_now(line.rc == 0 ? rv_buf_str(&line) : RV_STR_LIT(no_memory));
     if (open)
         *open = written;
     ok = ok && line.rc == 0;
@@ -102,14 +102,14 @@ static int fn(struct rv_cli *cli, rv_err **err)
     rv_buf text = RV_BUF_INIT(RV_FN_MAX_BYTES);
     const struct rv_fn *f;
 
-    if (rv_cli_flag(cli, "list"))
-        return list(cli, rv_cli_flag(cli, "json"), err);
+    if (cli_flag(cli, "list"))
+        return list(cli, cli_flag(cli, "json"), err);
     if (cli->n_words == 0)
-        return rv_cli_usage(cli, err, "`reeve fn` needs the name of a function");
+        return cli_usage(cli, err, "`reeve fn` needs the name of a function");
     int rc = rv_fn_find(cli->words[0], &f, err);
     if (rc < 0)
         return rc;
-    if (rv_cli_flag(cli, "ndjson"))
+    if (cli_flag(cli, "ndjson"))
         return filter_lines(f, err);
     rv_err *unread = NULL;
     RV_IGNORE(rv_file_read("-", &text, &unread), "it becomes the answer");
@@ -124,7 +124,7 @@ static const struct rv_cli_option fn_options[] = {
     {"ndjson", 'n', NULL, "one input per line, one result per line; an invalid line gives an error", NULL, false},
 };
 
-const struct rv_cli_verb rv_verb_fn = {
+const struct rv_cli_verb verb_fn = {
     .name = "fn",
     .args = "[NAME]",
     .summary = "apply a rule of the engine to JSON from standard input",

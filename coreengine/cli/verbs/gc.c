@@ -11,12 +11,12 @@
 /* *out NULL with 0: there are none. Findings are printed. RV_EXIT_USAGE: the rules cannot be used. */
 static int read_rules(const struct rv_cli *cli, rv_retention **out, rv_err **err)
 {
-    const char *age = rv_cli_value(cli, "older-than"), *file = rv_cli_value(cli, "rules");
+    const char *age = cli_value(cli, "older-than"), *file = cli_value(cli, "rules");
     rv_buf path = RV_BUF_INIT(4096);
     int64_t max_age_us = 0;
 
     if (age) {
-        int rc = rv_cli_parse_duration(age, &max_age_us, err);
+        int rc = cli_parse_duration(age, &max_age_us, err);
         if (rc == 0 && !(*out = rv_retention_new_of_age(max_age_us)))
             rc = RV_FAIL(err, RV_E_NOMEM, "read rules");
         return rc;
@@ -35,7 +35,7 @@ static int read_rules(const struct rv_cli *cli, rv_retention **out, rv_err **err
         rc = findings ? rv_retention_read(file ? file : rv_buf_cstr(&path), findings, out, err)
                       : RV_FAIL(err, RV_E_NOMEM, "read rules");
         if (rc == 0) {
-            rv_cli_say_findings(cli, findings);
+            cli_say_findings(cli, findings);
             rc = rv_findings_n_errors(findings) > 0 ? RV_EXIT_USAGE : 0;
         }
         rv_findings_free(findings);
@@ -63,7 +63,7 @@ static int print_json(const struct rv_app_gc *c, rv_err **err)
     rv_jw_kv_int(&w, "freed_bytes", c->freed_bytes);
     rv_jw_obj_end(&w);
     rv_buf_putc(&text, '\n');
-    return rv_cli_print(0, &text, err);
+    return cli_print(0, &text, err);
 }
 
 static void list_doomed(const struct rv_app_gc *c, rv_buf *b)
@@ -71,7 +71,7 @@ static void list_doomed(const struct rv_app_gc *c, rv_buf *b)
     for (size_t i = 0; i < c->n; i++) {
         const struct rv_app_gc_run *d = &c->items[i];
         rv_buf_printf(b, "%s  %s  %s, ", d->id, d->pipeline, rv_run_status_text(d->status));
-        rv_cli_write_age(b, c->now_us - d->updated_us);
+        cli_write_age(b, c->now_us - d->updated_us);
         rv_buf_puts(b, " old");
         if (d->of_deleted_session)
             rv_buf_puts(b, ", of a session that was deleted");
@@ -100,10 +100,10 @@ static int print_text(const struct rv_app_gc *c, rv_err **err)
         rv_buf_printf(&text, "%zu kept: a process runs them\n", c->n_owned);
     if (!dry) {
         rv_buf_puts(&text, "freed ");
-        rv_cli_write_bytes(&text, c->freed_bytes);
+        cli_write_bytes(&text, c->freed_bytes);
         rv_buf_putc(&text, '\n');
     }
-    return rv_cli_print(0, &text, err);
+    return cli_print(0, &text, err);
 }
 
 /* --- the verb --- */
@@ -114,36 +114,36 @@ static int collect(struct rv_cli *cli, rv_retention *rules, rv_err **err)
                                   .scope = cli->app.scope,
                                   .rules = rules,
                                   .grace_us = RV_APP_GC_GRACE_US,
-                                  .dry_run = rv_cli_flag(cli, "dry-run")};
-    const char *grace = rv_cli_value(cli, "grace");
+                                  .dry_run = cli_flag(cli, "dry-run")};
+    const char *grace = cli_value(cli, "grace");
     struct rv_app_gc done;
 
-    int rc = grace ? rv_cli_parse_duration(grace, &opts.grace_us, err) : 0;
+    int rc = grace ? cli_parse_duration(grace, &opts.grace_us, err) : 0;
     if (rc == 0)
         rc = rv_app_gc(&opts, &done, err);
     if (rc < 0)
         return rc;
-    rc = rv_cli_flag(cli, "json") ? print_json(&done, err) : print_text(&done, err);
+    rc = cli_flag(cli, "json") ? print_json(&done, err) : print_text(&done, err);
     rv_app_gc_fini(&done);
     return rc;
 }
 
 static int gc(struct rv_cli *cli, rv_err **err)
 {
-    bool checks = rv_cli_flag(cli, "check"), dry = rv_cli_flag(cli, "dry-run");
-    const char *copy = rv_cli_value(cli, "backup");
-    bool deletes = dry || rv_cli_value(cli, "older-than") || rv_cli_value(cli, "rules"), reads = checks || copy || dry;
+    bool checks = cli_flag(cli, "check"), dry = cli_flag(cli, "dry-run");
+    const char *copy = cli_value(cli, "backup");
+    bool deletes = dry || cli_value(cli, "older-than") || cli_value(cli, "rules"), reads = checks || copy || dry;
     rv_retention *rules = NULL;
 
     if (checks + (copy != NULL) + deletes > 1)
-        return rv_cli_usage(cli, err, "--check, --backup and the options that delete exclude each other");
+        return cli_usage(cli, err, "--check, --backup and the options that delete exclude each other");
     if ((checks || copy) && cli->app.scope.user)
-        return rv_cli_usage(cli, err, "--check and --backup concern the whole store and exclude --user");
+        return cli_usage(cli, err, "--check and --backup concern the whole store and exclude --user");
     int rc = checks || copy ? 0 : read_rules(cli, &rules, err);
     if (rc == 0)
         rc = rv_app_store_open(&cli->app, reads ? RV_APP_STORE_READ : RV_APP_STORE_CHANGE, &cli->store, err);
     if (rc == 0)
-        rc = checks ? rv_cli_check_store(cli, err) : copy ? rv_cli_back_up(cli, copy, err) : collect(cli, rules, err);
+        rc = checks ? cli_check_store(cli, err) : copy ? cli_back_up(cli, copy, err) : collect(cli, rules, err);
     rv_retention_free(rules);
     return rc;
 }
@@ -160,7 +160,7 @@ static const struct rv_cli_option gc_options[] = {
     {"json", 'j', NULL, "print the result as one JSON object", NULL, false},
 };
 
-const struct rv_cli_verb rv_verb_gc = {
+const struct rv_cli_verb verb_gc = {
     .name = "gc",
     .args = "",
     .summary = "delete old runs by rules and free their space",
@@ -173,7 +173,7 @@ const struct rv_cli_verb rv_verb_gc = {
                 "reeve gc --older-than 30d\n"
                 "reeve gc --check && reeve gc --backup runs.db",
     RV_CLI_OPTIONS(gc_options),
-    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_stores, &cli_of_commits},
     .excludes = "older-than rules",
     .run = gc,
 };

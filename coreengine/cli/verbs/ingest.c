@@ -47,8 +47,8 @@ static void show_progress(struct telling *t, const char *path)
     rv_buf_puts(&line, "\r\033[K");
     rv_app_write_count(&line, t->n);
     rv_buf_puts(&line, " files, ");
-    rv_cli_write_preview(rv_str_of(path), 60, &line);
-    rv_cli_err(rv_buf_str(&line));
+    cli_write_preview(rv_str_of(path), 60, &line);
+    cli_err(rv_buf_str(&line));
     rv_buf_fini(&line);
 }
 
@@ -63,15 +63,15 @@ static int tell(void *self, const struct rv_ingested *file, rv_err **err)
         write_json(file, &text);
         rc = rv_buf_check(&text, "line", err);
         if (rc == 0)
-            rv_cli_out(rv_buf_str(&text));
+            cli_out(rv_buf_str(&text));
     } else if (file->why) {
-        rv_cli_err(t->is_live ? RV_STR_LIT("\r\033[K") : RV_STR_LIT(""));
+        cli_err(t->is_live ? RV_STR_LIT("\r\033[K") : RV_STR_LIT(""));
         rv_buf_puts(&text, "reeve: ");
         rv_err_write_text(file->why, t->cli->debug, &text);
         if (rv_err_is(file->why, RV_E_NOT_FOUND) && !rv_err_hint_text(file->why))
             rv_buf_puts(&text, "  hint: name a file or a folder that exists; a relative path starts at the current "
                                "folder\n");
-        rv_cli_err(rv_buf_str(&text));
+        cli_err(rv_buf_str(&text));
     }
     rv_buf_fini(&text);
     if (t->is_live)
@@ -85,7 +85,7 @@ static void write_counts(const struct rv_ingest_counts *c, rv_buf *out)
         rv_buf_printf(out, "%lld %s, ", (long long)c->files[w], rv_ingest_outcome_text(w));
     rv_app_write_count(out, c->n_chunks);
     rv_buf_puts(out, c->n_chunks == 1 ? " chunk of " : " chunks of ");
-    rv_cli_write_bytes(out, c->n_bytes);
+    cli_write_bytes(out, c->n_bytes);
     if (c->n_passed_over > 0)
         rv_buf_printf(out, "; %lld passed over: not a text by its name", (long long)c->n_passed_over);
     if (c->files[RV_INGEST_MISSING] > 0)
@@ -99,18 +99,18 @@ static void write_counts(const struct rv_ingest_counts *c, rv_buf *out)
 
 static int ingest(struct rv_cli *cli, rv_err **err)
 {
-    struct telling t = {.cli = cli, .is_json = rv_cli_flag(cli, "json"), .is_live = cli->err_tty};
+    struct telling t = {.cli = cli, .is_json = cli_flag(cli, "json"), .is_live = cli->err_tty};
     int64_t chars = RV_CHUNK_CHARS, overlap = RV_CHUNK_OVERLAP;
     struct rv_ingest_counts counts;
     rv_buf text = RV_BUF_INIT(MAX_LINE);
-    int rc = rv_cli_int(cli, "chunk-chars", 100, 100000, &chars, err);
+    int rc = cli_int(cli, "chunk-chars", 100, 100000, &chars, err);
 
     if (rc < 0)
         return rc;
     int64_t most = (int64_t)rv_chunk_max_overlap((size_t)chars);
-    if (!rv_cli_value(cli, "overlap") && overlap > most)
+    if (!cli_value(cli, "overlap") && overlap > most)
         overlap = most;
-    rc = rv_cli_int(cli, "overlap", 0, most, &overlap, err);
+    rc = cli_int(cli, "overlap", 0, most, &overlap, err);
     if (rc < 0)
         return rc;
     const struct rv_app_ingest opts = {.store = cli->store,
@@ -119,21 +119,21 @@ static int ingest(struct rv_cli *cli, rv_err **err)
                                        .n_paths = cli->n_words,
                                        .chunk_chars = (size_t)chars,
                                        .overlap = (size_t)overlap,
-                                       .session = rv_cli_value(cli, "session"),
-                                       .again = rv_cli_flag(cli, "again"),
-                                       .prune = rv_cli_flag(cli, "prune"),
+                                       .session = cli_value(cli, "session"),
+                                       .again = cli_flag(cli, "again"),
+                                       .prune = cli_flag(cli, "prune"),
                                        .on_file = tell,
                                        .self = &t};
     rc = rv_app_ingest(&opts, &counts, err);
     if (t.is_live)
-        rv_cli_err(RV_STR_LIT("\r\033[K"));
+        cli_err(RV_STR_LIT("\r\033[K"));
     if (rc < 0)
         return rc;
     write_counts(&counts, &text);
     if (t.is_json)
-        rv_cli_say_text(&text);
+        cli_say_text(&text);
     else
-        rc = rv_cli_print(0, &text, err);
+        rc = cli_print(0, &text, err);
     return rc < 0 ? rc : counts.files[RV_INGEST_FAILED] > 0 ? RV_EXIT_FAILED : RV_EXIT_COMPLETED;
 }
 
@@ -146,7 +146,7 @@ static const struct rv_cli_option options[] = {
     {"json", 'j', NULL, "print one JSON object for each file; the totals go to stderr", NULL, false},
 };
 
-const struct rv_cli_verb rv_verb_ingest = {
+const struct rv_cli_verb verb_ingest = {
     .name = "ingest",
     .args = "PATH...",
     .summary = "read files and folders into the store, for search and lookup",
@@ -163,7 +163,7 @@ const struct rv_cli_verb rv_verb_ingest = {
                 "reeve ingest notes.md plan.txt --user ada\n"
                 "reeve ingest docs --json | jq -r 'select(.status == \"failed\").path'",
     RV_CLI_OPTIONS(options),
-    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_stores, &cli_of_commits},
     .min_words = 1,
     .max_words = RV_CLI_MAX_ARGS,
     .store = RV_CLI_MAKES,

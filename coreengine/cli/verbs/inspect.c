@@ -105,11 +105,11 @@ static void write_provider(json_object *p, bool color, rv_buf *b)
 static int print_list(struct rv_cli *cli, rv_plugins *plugins, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
-    bool providers = rv_cli_flag(cli, "providers"), color = cli->out_color;
+    bool providers = cli_flag(cli, "providers"), color = cli->out_color;
     json_object *list = NULL;
 
     int rc = providers ? rv_app_providers(plugins, &list, err) : rv_app_capabilities(plugins, &list, err);
-    if (rc == 0 && rv_cli_flag(cli, "json")) {
+    if (rc == 0 && cli_flag(cli, "json")) {
         rv_json_write(list, &text);
         rv_buf_putc(&text, '\n');
     } else if (rc == 0) {
@@ -120,7 +120,7 @@ static int print_list(struct rv_cli *cli, rv_plugins *plugins, rv_err **err)
                           color ? "\033[0m" : "");
     }
     json_object_put(list);
-    return rv_cli_print(rc, &text, err);
+    return cli_print(rc, &text, err);
 }
 
 /* --- --check --- */
@@ -166,7 +166,7 @@ static int check_one(struct rv_cli *cli, const struct rv_plugins_opts *opts, con
     int rc = rv_app_conform(opts, name, &w, ok, err);
     if (rc == 0)
         rc = rv_buf_check(&json, "report", err);
-    if (rc == 0 && rv_cli_flag(cli, "json")) {
+    if (rc == 0 && cli_flag(cli, "json")) {
         rv_buf_add_str(text, rv_buf_str(&json));
     } else if (rc == 0) {
         rc = rv_json_parse(rv_buf_str(&json), NULL, &report, err);
@@ -181,7 +181,7 @@ static int check_one(struct rv_cli *cli, const struct rv_plugins_opts *opts, con
 static int check(struct rv_cli *cli, const struct rv_plugins_opts *opts, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
-    bool json = rv_cli_flag(cli, "json");
+    bool json = cli_flag(cli, "json");
     int status = RV_EXIT_COMPLETED, rc = 0;
     char **names = NULL;
     size_t n = 0;
@@ -198,14 +198,14 @@ static int check(struct rv_cli *cli, const struct rv_plugins_opts *opts, rv_err 
         if (json && i > 0)
             rv_buf_putc(&text, ',');
         if (check_one(cli, opts, names ? names[i] : cli->words[i], &text, &ok, &fault) < 0)
-            status = rv_cli_report(cli, fault);
+            status = cli_report(cli, fault);
         else if (!ok)
             status = RV_EXIT_USAGE;
     }
     if (json)
         rv_buf_puts(&text, "]\n");
     rv_plugins_path_free(names);
-    rc = rv_cli_print(rc, &text, err);
+    rc = cli_print(rc, &text, err);
     return rc < 0 ? rc : status;
 }
 
@@ -220,16 +220,16 @@ static int inspect_names(struct rv_cli *cli, rv_plugins *plugins, char **dirs, s
     int rc = cli->n_words ? 0 : rv_plugins_available((const char *const *)dirs, n_dirs, &names, &n, err);
     if (rc < 0)
         return rc;
-    if (cli->n_words == 0 && n == 0 && !rv_cli_flag(cli, "providers")) {
-        rv_cli_say("no capability found in:\n");
+    if (cli->n_words == 0 && n == 0 && !cli_flag(cli, "providers")) {
+        cli_say("no capability found in:\n");
         for (size_t i = 0; i < n_dirs; i++)
-            rv_cli_say("  %s\n", dirs[i]);
+            cli_say("  %s\n", dirs[i]);
     }
     for (size_t i = 0; i < (cli->n_words ? cli->n_words : n); i++) {
         const struct rv_capability_config which = {.name = cli->n_words ? cli->words[i] : names[i]};
         rv_err *fault = NULL;
         if (rv_plugins_load(plugins, &which, &fault) < 0)
-            status = rv_cli_report(cli, fault);
+            status = cli_report(cli, fault);
     }
     rv_plugins_path_free(names);
     rc = print_list(cli, plugins, err);
@@ -242,13 +242,13 @@ static int inspect(struct rv_cli *cli, rv_err **err)
     size_t n_dirs = 0;
     rv_plugins *plugins = NULL;
 
-    if (rv_cli_flag(cli, "providers") && (cli->n_words > 0 || rv_cli_flag(cli, "check")))
-        return rv_cli_usage(cli, err, "--providers takes no capability and no --check");
+    if (cli_flag(cli, "providers") && (cli->n_words > 0 || cli_flag(cli, "check")))
+        return cli_usage(cli, err, "--providers takes no capability and no --check");
     int rc = rv_plugins_path(cli->app.capability_dirs, cli->app.n_capability_dirs, NULL, &dirs, &n_dirs, err);
     if (rc == 0) {
         struct rv_plugins_opts opts = {
             .dirs = (const char *const *)dirs, .n_dirs = n_dirs, .base_dir = ".", .log = cli->app.log};
-        if (rv_cli_flag(cli, "check")) {
+        if (cli_flag(cli, "check")) {
             rc = check(cli, &opts, err);
         } else {
             rc = rv_plugins_new(&opts, &plugins, err);
@@ -268,7 +268,7 @@ static int host(struct rv_cli *cli, rv_err **err)
     long fd = strtol(cli->words[0], &end, 10);
 
     if (*end || fd < 3 || fd > 1024 || fcntl((int)fd, F_GETFD) < 0)
-        return rv_cli_usage(cli, err, "\"%s\" is not a socket of an engine", cli->words[0]);
+        return cli_usage(cli, err, "\"%s\" is not a socket of an engine", cli->words[0]);
     return rv_plugin_host((int)fd);
 }
 
@@ -279,7 +279,7 @@ static const struct rv_cli_option inspect_options[] = {
     {"providers", 0, NULL, "list model providers instead, with their addresses and environment variables", NULL, false},
 };
 
-const struct rv_cli_verb rv_verb_inspect = {
+const struct rv_cli_verb verb_inspect = {
     .name = "inspect",
     .args = "[CAPABILITY...]",
     .summary = "list capabilities, what they provide, and model providers",
@@ -299,7 +299,7 @@ const struct rv_cli_verb rv_verb_inspect = {
     .run = inspect,
 };
 
-const struct rv_cli_verb rv_verb_capability_host = {
+const struct rv_cli_verb verb_capability_host = {
     .name = "capability-host",
     .args = "FD",
     .summary = "run the code of one capability for another process",

@@ -21,25 +21,25 @@ static void write_note(const struct rv_interrupt_row *row, int64_t now_us, rv_bu
     if (!row->ended_us && row->expires_us) {
         bool is_due = row->expires_us <= now_us;
         rv_buf_puts(b, is_due ? "due since " : "until ");
-        rv_cli_write_age(b, is_due ? now_us - row->expires_us : row->expires_us - now_us);
+        cli_write_age(b, is_due ? now_us - row->expires_us : row->expires_us - now_us);
         rv_buf_puts(b, text.len ? ": " : "");
     }
-    rv_cli_write_preview(text, 2 * NOTE_CHARS, b);
+    cli_write_preview(text, 2 * NOTE_CHARS, b);
 }
 
 static void add_row(struct rv_cli_list *l, const struct rv_interrupt_row *row)
 {
     rv_buf age = RV_BUF_INIT(64), note = RV_BUF_INIT(4096);
 
-    rv_cli_write_age(&age, l->now_us - row->created_us);
+    cli_write_age(&age, l->now_us - row->created_us);
     write_note(row, l->now_us, &note);
-    rv_cli_table_add_text(l->table, row->id);
-    rv_cli_table_add_text(l->table, row->run);
-    rv_cli_table_add_text(l->table, row->kind);
-    rv_cli_table_add_text(l->table, row->stage);
-    rv_cli_table_add_text(l->table, rv_interrupt_status_text(row->status));
-    rv_cli_table_add(l->table, rv_buf_str(&age));
-    rv_cli_table_add_text(l->table, note.len > 0 ? rv_buf_cstr(&note) : NULL);
+    cli_table_add_text(l->table, row->id);
+    cli_table_add_text(l->table, row->run);
+    cli_table_add_text(l->table, row->kind);
+    cli_table_add_text(l->table, row->stage);
+    cli_table_add_text(l->table, rv_interrupt_status_text(row->status));
+    cli_table_add(l->table, rv_buf_str(&age));
+    cli_table_add_text(l->table, note.len > 0 ? rv_buf_cstr(&note) : NULL);
     rv_buf_fini(&age);
     rv_buf_fini(&note);
 }
@@ -49,7 +49,7 @@ static int take_row(void *self, const struct rv_interrupt_row *row, rv_err **err
     struct rv_cli_list *l = self;
 
     (void)err;
-    if (!rv_cli_list_takes(l))
+    if (!cli_list_takes(l))
         return 0;
     if (l->table)
         add_row(l, row);
@@ -61,7 +61,7 @@ static int take_row(void *self, const struct rv_interrupt_row *row, rv_err **err
 /* The run that --run names; `room` is for its id. */
 static int read_run(struct rv_cli *cli, struct rv_interrupt_filter *f, struct rv_run_row *room, rv_err **err)
 {
-    const char *word = rv_cli_value(cli, "run");
+    const char *word = cli_value(cli, "run");
 
     if (!word || !cli->store)
         return 0;
@@ -75,9 +75,9 @@ static int read_filter(struct rv_cli *cli, struct rv_interrupt_filter *f, rv_err
     const char *word;
     int rc = 0;
 
-    f->session = rv_cli_value(cli, "session");
-    f->kind = rv_cli_value(cli, "kind");
-    for (size_t i = 0; rc == 0 && (word = rv_cli_nth(cli, "status", i)); i++) {
+    f->session = cli_value(cli, "session");
+    f->kind = cli_value(cli, "kind");
+    for (size_t i = 0; rc == 0 && (word = cli_nth(cli, "status", i)); i++) {
         enum rv_interrupt_status status;
         rc = rv_interrupt_status_of(rv_str_of(word), &status, err);
         if (rc == 0)
@@ -109,11 +109,11 @@ static int list(struct rv_cli *cli, rv_err **err)
         {"STATUS", 0, false},    {"AGE", 0, false}, {"NOTE", NOTE_CHARS, false},
     };
     struct rv_cli_list l = {.what = "interrupts", .is_cut = true};
-    int rc = rv_cli_list_begin(cli, &l, columns, RV_COUNT(columns), err);
+    int rc = cli_list_begin(cli, &l, columns, RV_COUNT(columns), err);
 
     if (rc == 0)
         rc = read_list(cli, &l, err);
-    return rv_cli_list_end(cli, &l, rc, err);
+    return cli_list_end(cli, &l, rc, err);
 }
 
 /* --- stats --- */
@@ -129,15 +129,15 @@ static int take_count(void *self, const struct rv_interrupt_count *c, rv_err **e
         rv_app_interrupt_count_json(c, l->json);
         return 0;
     }
-    rv_cli_write_age(&age, l->now_us - c->oldest_us);
+    cli_write_age(&age, l->now_us - c->oldest_us);
     if (c->status == RV_INTERRUPT_STATUS_RESOLVED)
-        rv_cli_write_age(&mean, c->answer_sum_us / c->n);
-    rv_cli_table_add_text(l->table, c->kind);
-    rv_cli_table_add_text(l->table, rv_interrupt_status_text(c->status));
-    rv_cli_table_add_int(l->table, c->n);
-    rv_cli_table_add_int(l->table, c->n_open);
-    rv_cli_table_add(l->table, rv_buf_str(&age));
-    rv_cli_table_add_text(l->table, mean.len ? rv_buf_cstr(&mean) : NULL);
+        cli_write_age(&mean, c->answer_sum_us / c->n);
+    cli_table_add_text(l->table, c->kind);
+    cli_table_add_text(l->table, rv_interrupt_status_text(c->status));
+    cli_table_add_int(l->table, c->n);
+    cli_table_add_int(l->table, c->n_open);
+    cli_table_add(l->table, rv_buf_str(&age));
+    cli_table_add_text(l->table, mean.len ? rv_buf_cstr(&mean) : NULL);
     rv_buf_fini(&age);
     rv_buf_fini(&mean);
     return 0;
@@ -151,7 +151,7 @@ static int stats(struct rv_cli *cli, rv_err **err)
     struct rv_interrupt_filter f = {.limit = 0};
     struct rv_run_row room = {0};
 
-    int rc = rv_cli_list_begin(cli, &l, columns, RV_COUNT(columns), err);
+    int rc = cli_list_begin(cli, &l, columns, RV_COUNT(columns), err);
     if (rc == 0)
         rc = read_filter(cli, &f, err);
     if (rc == 0)
@@ -159,7 +159,7 @@ static int stats(struct rv_cli *cli, rv_err **err)
     if (rc == 0 && cli->store)
         rc = rv_store_count_interrupts(cli->store, &cli->app.scope, &f, take_count, &l, err);
     rv_run_row_fini(&room);
-    return rv_cli_list_end(cli, &l, rc, err);
+    return cli_list_end(cli, &l, rc, err);
 }
 
 /* --- the table --- */
@@ -195,7 +195,7 @@ static const struct rv_cli_verb list_verb = {
                 "reeve interrupts list --session chat-7 --kind confirmation\n"
                 "reeve interrupts list --status expired --status cancelled --json",
     RV_CLI_OPTIONS(list_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     .store = RV_CLI_READS_IF_ANY,
     .run = list,
 };
@@ -208,7 +208,7 @@ static const struct rv_cli_verb stats_verb = {
     .examples = "reeve interrupts stats\n"
                 "reeve interrupts stats --session chat-7 --json",
     RV_CLI_OPTIONS(stats_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     .store = RV_CLI_READS_IF_ANY,
     .run = stats,
 };
@@ -237,17 +237,17 @@ static int cancel_question(struct rv_cli *cli, const struct rv_run_row *row, con
 {
     bool is_new = false;
 
-    if (!rv_cli_flag(cli, "queue"))
-        return rv_cli_continue(cli, row->id, RV_APP_ANSWER, response, err);
+    if (!cli_flag(cli, "queue"))
+        return cli_continue(cli, row->id, RV_APP_ANSWER, response, err);
     int rc = rv_app_enqueue(cli->store, &cli->app.scope, row->id, response, &is_new, err);
     if (rc == 0)
-        rv_cli_say(is_new ? "run %s: queued\n" : "run %s: an answer to this question is queued already\n", row->id);
+        cli_say(is_new ? "run %s: queued\n" : "run %s: an answer to this question is queued already\n", row->id);
     return rc;
 }
 
 static int cancel(struct rv_cli *cli, rv_err **err)
 {
-    const char *reason = rv_cli_value(cli, "reason");
+    const char *reason = cli_value(cli, "reason");
     struct rv_response response = {.cancelled = true};
     struct rv_app_question q = {.n = 0};
     struct rv_run_row row = {0};
@@ -281,12 +281,12 @@ static void go_on(struct rv_cli *cli, const char *run, struct swept *s)
     bool is_new = false;
     rv_err *err = NULL;
 
-    int rc = rv_cli_flag(cli, "queue") ? rv_app_enqueue(cli->store, &cli->app.scope, run, NULL, &is_new, &err)
-                                       : rv_cli_continue(cli, run, RV_APP_ANSWER, NULL, &err);
+    int rc = cli_flag(cli, "queue") ? rv_app_enqueue(cli->store, &cli->app.scope, run, NULL, &is_new, &err)
+                                    : cli_continue(cli, run, RV_APP_ANSWER, NULL, &err);
     s->n_runs += rc >= 0;
     s->n_failed += rc < 0;
     if (rc < 0)
-        RV_IGNORE(rv_cli_report(cli, err), "the number of failures is the status");
+        RV_IGNORE(cli_report(cli, err), "the number of failures is the status");
 }
 
 static int sweep(struct rv_cli *cli, rv_err **err)
@@ -304,10 +304,9 @@ static int sweep(struct rv_cli *cli, rv_err **err)
     rv_app_due_fini(&due);
     if (rc < 0)
         return rc;
-    rv_cli_say("%lld interrupt%s expired; %zu run%s %s by a time-out", (long long)s.n_expired,
-               s.n_expired == 1 ? "" : "s", s.n_runs, s.n_runs == 1 ? "" : "s",
-               rv_cli_flag(cli, "queue") ? "queued to go on" : "went on");
-    rv_cli_say(s.n_failed ? ", %zu could not\n" : "\n", s.n_failed);
+    cli_say("%lld interrupt%s expired; %zu run%s %s by a time-out", (long long)s.n_expired, s.n_expired == 1 ? "" : "s",
+            s.n_runs, s.n_runs == 1 ? "" : "s", cli_flag(cli, "queue") ? "queued to go on" : "went on");
+    cli_say(s.n_failed ? ", %zu could not\n" : "\n", s.n_failed);
     return s.n_failed ? RV_EXIT_FAILED : RV_EXIT_COMPLETED;
 }
 
@@ -315,20 +314,20 @@ static int sweep(struct rv_cli *cli, rv_err **err)
 
 static int prune(struct rv_cli *cli, rv_err **err)
 {
-    const char *age = rv_cli_value(cli, "older-than");
+    const char *age = cli_value(cli, "older-than");
     const char *tenant = cli->app.scope.tenant ? cli->app.scope.tenant : RV_STORE_TENANT;
     rv_buf said = RV_BUF_INIT(200);
     int64_t us = 0, n = PRUNE_BATCH, all = 0;
 
     if (!age)
-        return rv_cli_usage(cli, err, "say how old: --older-than 30d");
-    int rc = rv_cli_parse_duration(age, &us, err);
+        return cli_usage(cli, err, "say how old: --older-than 30d");
+    int rc = cli_parse_duration(age, &us, err);
     while (rc == 0 && n == PRUNE_BATCH) {
         rc = rv_store_prune_interrupts(cli->store, tenant, rv_app_now_us() - us, PRUNE_BATCH, &n, err);
         all += rc == 0 ? n : 0;
     }
     rv_buf_printf(&said, "%lld interrupt%s deleted\n", (long long)all, all == 1 ? "" : "s");
-    return rv_cli_print(rc, &said, err);
+    return cli_print(rc, &said, err);
 }
 
 /* --- the table --- */
@@ -357,11 +356,11 @@ static const struct rv_cli_verb cancel_verb = {
     .examples = "reeve run pipelines/triage.yaml --script pipelines/scripts/triage.yaml   # exits with 3\n"
                 "reeve interrupts cancel last --reason \"the customer has left\"",
     RV_CLI_OPTIONS(cancel_options),
-    .groups = {&rv_cli_of_work, &rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_work, &cli_of_stores, &cli_of_commits},
     .store = RV_CLI_CHANGES,
     .min_words = 1,
     .max_words = 2,
-    .takes = &rv_cli_takes_runs,
+    .takes = &cli_takes_runs,
     .outlives_reader = true,
     .run = cancel,
 };
@@ -375,7 +374,7 @@ static const struct rv_cli_verb sweep_verb = {
         "answer them, but they can be cancelled. Workers do the same every few seconds.",
     .examples = "reeve interrupts sweep",
     RV_CLI_OPTIONS(sweep_options),
-    .groups = {&rv_cli_of_work, &rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_work, &cli_of_stores, &cli_of_commits},
     .store = RV_CLI_CHANGES,
     .outlives_reader = true,
     .run = sweep,
@@ -389,14 +388,14 @@ static const struct rv_cli_verb prune_verb = {
             "as they are.",
     .examples = "reeve interrupts prune --older-than 30d",
     RV_CLI_OPTIONS(prune_options),
-    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_stores, &cli_of_commits},
     .store = RV_CLI_CHANGES,
     .run = prune,
 };
 
 static const struct rv_cli_verb *const subs[] = {&list_verb, &stats_verb, &cancel_verb, &sweep_verb, &prune_verb, NULL};
 
-const struct rv_cli_verb rv_verb_interrupts = {
+const struct rv_cli_verb verb_interrupts = {
     .name = "interrupts",
     .args = "VERB",
     .summary = "list, count, cancel and expire questions of runs",

@@ -91,28 +91,28 @@ static int find(struct rv_cli *cli, const char *word, struct rv_api_key_row *out
 
 static int read_level(struct rv_cli *cli, enum rv_level *out, rv_err **err)
 {
-    const char *word = rv_cli_value(cli, "level"), *user = cli->app.scope.user;
+    const char *word = cli_value(cli, "level"), *user = cli->app.scope.user;
     bool has_user = user && user[0];
 
     *out = has_user ? RV_LEVEL_USER : RV_LEVEL_TENANT;
     if (word && !rv_level_of(word, out))
-        return rv_cli_usage(cli, err, "--level is \"%s\": use user, tenant or master", word);
+        return cli_usage(cli, err, "--level is \"%s\": use user, tenant or master", word);
     if (*out == RV_LEVEL_USER && !has_user)
-        return rv_cli_usage(cli, err, "a key of level user needs --user");
+        return cli_usage(cli, err, "a key of level user needs --user");
     if (*out != RV_LEVEL_USER && has_user)
-        return rv_cli_usage(cli, err, "a key of level %s is not for user \"%s\": leave out --user and REEVE_USER", word,
-                            user);
+        return cli_usage(cli, err, "a key of level %s is not for user \"%s\": leave out --user and REEVE_USER", word,
+                         user);
     return 0;
 }
 
 static int read_scopes(struct rv_cli *cli, enum rv_level level, rv_buf *out, rv_err **err)
 {
-    const char *words = rv_cli_value(cli, "scopes");
+    const char *words = cli_value(cli, "scopes");
     uint32_t scopes = level == RV_LEVEL_MASTER ? RV_SCOPES_ALL : RV_SCOPES_USUAL;
     int rc = words ? rv_scopes_parse(rv_str_of(words), &scopes, err) : 0;
 
     if (rc == 0 && scopes == 0)
-        return rv_cli_usage(cli, err, "--scopes is empty");
+        return cli_usage(cli, err, "--scopes is empty");
     rv_scopes_write(scopes, out);
     return rc < 0 ? rc : rv_buf_check(out, "scopes", err);
 }
@@ -122,20 +122,20 @@ static int add(struct rv_cli *cli, const struct rv_api_key_row *row, const struc
     rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
     int rc = rv_store_add_api_key(cli->store, row, err);
 
-    if (rc == 0 && rv_cli_flag(cli, "json")) {
+    if (rc == 0 && cli_flag(cli, "json")) {
         rv_jw w = rv_jw_on(&text);
         write_json(row, key->text, row->created_us, &w);
         rv_buf_putc(&text, '\n');
     } else if (rc == 0) {
         rv_buf_printf(&text, "%s\n", key->text);
-        rv_cli_say("key %s, level %s; its text is shown this once\n", key->id, row->level);
+        cli_say("key %s, level %s; its text is shown this once\n", key->id, row->level);
     }
-    return rv_cli_print(rc, &text, err);
+    return cli_print(rc, &text, err);
 }
 
 static int create(struct rv_cli *cli, rv_err **err)
 {
-    const char *note = rv_cli_value(cli, "note"), *lasts = rv_cli_value(cli, "expires"), *user = cli->app.scope.user;
+    const char *note = cli_value(cli, "note"), *lasts = cli_value(cli, "expires"), *user = cli->app.scope.user;
     int64_t now_us = rv_app_now_us(), span_us = 0;
     rv_buf scopes = RV_BUF_INIT(RV_API_KEY_MAX_TEXT);
     enum rv_level level = RV_LEVEL_USER;
@@ -145,9 +145,9 @@ static int create(struct rv_cli *cli, rv_err **err)
     if (rc == 0)
         rc = read_scopes(cli, level, &scopes, err);
     if (rc == 0 && lasts)
-        rc = rv_cli_parse_duration(lasts, &span_us, err);
+        rc = cli_parse_duration(lasts, &span_us, err);
     if (rc == 0 && lasts && span_us <= 0)
-        rc = rv_cli_usage(cli, err, "--expires is \"%s\": use a time in the future, such as 90d", lasts);
+        rc = cli_usage(cli, err, "--expires is \"%s\": use a time in the future, such as 90d", lasts);
     if (rc == 0) {
         rv_api_key_make(rv_rand_system(), &key);
         const struct rv_api_key_row row = {.id = key.id,
@@ -173,8 +173,8 @@ static void add_age(rv_cli_table *t, int64_t us, int64_t now_us)
     rv_buf age = RV_BUF_INIT(64);
 
     if (us > 0)
-        rv_cli_write_age(&age, us > now_us ? us - now_us : now_us - us);
-    rv_cli_table_add_text(t, us > 0 ? rv_buf_cstr(&age) : NULL);
+        cli_write_age(&age, us > now_us ? us - now_us : now_us - us);
+    cli_table_add_text(t, us > 0 ? rv_buf_cstr(&age) : NULL);
     rv_buf_fini(&age);
 }
 
@@ -184,20 +184,20 @@ static int take_key(void *self, const struct rv_api_key_row *row, rv_err **err)
     int64_t now_us = rv_app_now_us();
 
     (void)err;
-    if (!rv_cli_list_takes(l))
+    if (!cli_list_takes(l))
         return 0;
     if (l->json) {
         write_json(row, NULL, now_us, l->json);
     } else if (l->table) {
-        rv_cli_table_add_text(l->table, row->id);
-        rv_cli_table_add_text(l->table, row->level);
-        rv_cli_table_add_text(l->table, row->user[0] ? row->user : NULL);
-        rv_cli_table_add_text(l->table, row->scopes);
-        rv_cli_table_add_text(l->table, status_of(row, now_us));
+        cli_table_add_text(l->table, row->id);
+        cli_table_add_text(l->table, row->level);
+        cli_table_add_text(l->table, row->user[0] ? row->user : NULL);
+        cli_table_add_text(l->table, row->scopes);
+        cli_table_add_text(l->table, status_of(row, now_us));
         add_age(l->table, row->created_us, now_us);
         add_age(l->table, row->used_us, now_us);
         add_age(l->table, row->expires_us, now_us);
-        rv_cli_table_add_text(l->table, row->note[0] ? row->note : NULL);
+        cli_table_add_text(l->table, row->note[0] ? row->note : NULL);
     } else {
         rv_buf_printf(&l->text, "%s\n", row->id);
     }
@@ -212,12 +212,12 @@ static int list(struct rv_cli *cli, rv_err **err)
         {"USED", 0, true},           {"ENDS IN", 0, true}, {"NOTE", MAX_CELL, false},
     };
     struct rv_cli_list l = {.what = "API keys", .words = "ids"};
-    int rc = rv_cli_list_begin(cli, &l, columns, RV_COUNT(columns), err);
+    int rc = cli_list_begin(cli, &l, columns, RV_COUNT(columns), err);
 
     if (rc == 0 && cli->store)
-        rc = rv_store_list_api_keys(cli->store, &cli->app.scope, rv_cli_flag(cli, "all"), rv_app_now_us(), take_key, &l,
+        rc = rv_store_list_api_keys(cli->store, &cli->app.scope, cli_flag(cli, "all"), rv_app_now_us(), take_key, &l,
                                     err);
-    return rv_cli_list_end(cli, &l, rc, err);
+    return cli_list_end(cli, &l, rc, err);
 }
 
 /* --- show, revoke --- */
@@ -228,25 +228,25 @@ static int show(struct rv_cli *cli, rv_err **err)
     struct rv_api_key_row row = {.own = NULL};
     int rc = find(cli, cli->words[0], &row, err);
 
-    if (rc == 0 && rv_cli_flag(cli, "json")) {
+    if (rc == 0 && cli_flag(cli, "json")) {
         rv_jw w = rv_jw_on(&text);
         write_json(&row, NULL, rv_app_now_us(), &w);
         rv_buf_putc(&text, '\n');
     } else if (rc == 0) {
-        rv_cli_put_line(&text, "key", row.id);
-        rv_cli_put_line(&text, "status", status_of(&row, rv_app_now_us()));
-        rv_cli_put_line(&text, "level", row.level);
-        rv_cli_put_line(&text, "tenant", row.tenant);
-        rv_cli_put_line(&text, "user", row.user);
-        rv_cli_put_line(&text, "scopes", row.scopes);
-        rv_cli_put_line(&text, "note", row.note);
-        rv_cli_put_moment(&text, "created", row.created_us);
-        rv_cli_put_moment(&text, "used", row.used_us);
-        rv_cli_put_moment(&text, "expires", row.expires_us);
-        rv_cli_put_moment(&text, "revoked", row.revoked_us);
+        cli_put_line(&text, "key", row.id);
+        cli_put_line(&text, "status", status_of(&row, rv_app_now_us()));
+        cli_put_line(&text, "level", row.level);
+        cli_put_line(&text, "tenant", row.tenant);
+        cli_put_line(&text, "user", row.user);
+        cli_put_line(&text, "scopes", row.scopes);
+        cli_put_line(&text, "note", row.note);
+        cli_put_moment(&text, "created", row.created_us);
+        cli_put_moment(&text, "used", row.used_us);
+        cli_put_moment(&text, "expires", row.expires_us);
+        cli_put_moment(&text, "revoked", row.revoked_us);
     }
     rv_api_key_row_fini(&row);
-    return rv_cli_print(rc, &text, err);
+    return cli_print(rc, &text, err);
 }
 
 static int revoke(struct rv_cli *cli, rv_err **err)
@@ -264,7 +264,7 @@ static int revoke(struct rv_cli *cli, rv_err **err)
         rv_api_key_row_fini(&row);
     }
     if (said.len > 0) /* also of those before the one that failed */
-        rv_cli_out(rv_buf_str(&said));
+        cli_out(rv_buf_str(&said));
     rv_buf_fini(&said);
     return rc;
 }
@@ -298,7 +298,7 @@ static const struct rv_cli_verb list_verb = {
     .examples = "reeve keys\n"
                 "reeve keys list --all --json | jq -r '.[] | select(.status == \"expired\") | .id'",
     RV_CLI_OPTIONS(list_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     .excludes = "json ids",
     .store = RV_CLI_READS_IF_ANY,
     .run = list,
@@ -315,7 +315,7 @@ static const struct rv_cli_verb create_verb = {
     .examples = "reeve keys create --user ada --scopes chat,runs:read --expires 90d --note laptop\n"
                 "reeve keys create --level master --note operator --json",
     RV_CLI_OPTIONS(create_options),
-    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_stores, &cli_of_commits},
     .store = RV_CLI_MAKES,
     .run = create,
 };
@@ -327,9 +327,9 @@ static const struct rv_cli_verb show_verb = {
             "enough.",
     .examples = "reeve keys show 8f14a1b2c3d4e5f6",
     RV_CLI_OPTIONS(show_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     RV_CLI_ONE_WORD,
-    .takes = &rv_cli_takes_keys,
+    .takes = &cli_takes_keys,
     .store = RV_CLI_READS,
     .run = show,
 };
@@ -340,17 +340,17 @@ static const struct rv_cli_verb revoke_verb = {
     .text = "A revoked key opens nothing from the next request on, and the logins that were exchanged for it end.\n"
             "It stays in `reeve keys list --all`.",
     .examples = "reeve keys revoke 8f14a1b2c3d4e5f6",
-    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_stores, &cli_of_commits},
     .min_words = 1,
     .max_words = RV_CLI_MAX_ARGS,
-    .takes = &rv_cli_takes_keys,
+    .takes = &cli_takes_keys,
     .store = RV_CLI_CHANGES,
     .run = revoke,
 };
 
 static const struct rv_cli_verb *const subs[] = {&list_verb, &create_verb, &show_verb, &revoke_verb, NULL};
 
-const struct rv_cli_verb rv_verb_keys = {
+const struct rv_cli_verb verb_keys = {
     .name = "keys",
     .args = "VERB",
     .summary = "list, create and revoke API keys of the server",

@@ -32,7 +32,7 @@ static int open_servers(struct rv_cli *cli, bool connects, struct rv_app_loaded 
     if (rc < 0)
         return rc;
     if (!l->pipeline || rv_findings_n_errors(l->findings) > 0) {
-        rv_cli_say_findings(cli, l->findings);
+        cli_say_findings(cli, l->findings);
         rv_app_loaded_fini(l);
         return RV_EXIT_USAGE;
     }
@@ -48,7 +48,7 @@ static int open_servers(struct rv_cli *cli, bool connects, struct rv_app_loaded 
 static int close_servers(struct rv_cli *cli, struct rv_app_loaded *l, int status)
 {
     rv_findings_sort(l->findings);
-    rv_cli_say_findings(cli, l->findings);
+    cli_say_findings(cli, l->findings);
     bool has_errors = rv_findings_n_errors(l->findings) > 0;
     rv_app_loaded_fini(l);
     return status == RV_EXIT_COMPLETED && has_errors ? RV_EXIT_FAILED : status;
@@ -115,12 +115,12 @@ static int list(struct rv_cli *cli, rv_err **err)
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
     rv_jw w = rv_jw_on(&text);
     struct rv_app_loaded l;
-    bool json = rv_cli_flag(cli, "json");
+    bool json = cli_flag(cli, "json");
 
     int rc = open_servers(cli, true, &l, err);
     if (rc != 0)
         return rc;
-    rv_cli_table *table = rv_cli_table_new(columns, RV_COUNT(columns));
+    rv_cli_table *table = cli_table_new(columns, RV_COUNT(columns));
     if (!table)
         rc = RV_FAIL(err, RV_E_NOMEM, "list MCP servers");
     if (json)
@@ -132,20 +132,20 @@ static int list(struct rv_cli *cli, rv_err **err)
             write_server(&l, s, &w);
             continue;
         }
-        rv_cli_table_add_text(table, s->name);
-        rv_cli_table_add_text(table, row.transport);
-        rv_cli_table_add_text(table, row.is_ready ? "ready" : "failed");
-        rv_cli_table_add_text(table, row.version);
-        rv_cli_table_add_int(table, row.n_tools);
+        cli_table_add_text(table, s->name);
+        cli_table_add_text(table, row.transport);
+        cli_table_add_text(table, row.is_ready ? "ready" : "failed");
+        cli_table_add_text(table, row.version);
+        cli_table_add_int(table, row.n_tools);
     }
     if (json) {
         rv_jw_arr_end(&w);
         rv_buf_putc(&text, '\n');
     }
     if (rc == 0 && !json)
-        rc = rv_cli_table_write(table, cli->out_color, &text, err);
-    rv_cli_table_free(table);
-    rc = rv_cli_print(rc, &text, err);
+        rc = cli_table_write(table, cli->out_color, &text, err);
+    cli_table_free(table);
+    rc = cli_print(rc, &text, err);
     int status = close_servers(cli, &l, has_failed(&l, NULL) ? RV_EXIT_FAILED : RV_EXIT_COMPLETED);
     return rc < 0 ? rc : status;
 }
@@ -158,7 +158,7 @@ static const struct rv_cli_verb verb_list = {
             "its tools. A server that fails is shown with the reason, and the exit code is 1.",
     .examples = "reeve mcp list pipelines/mcp-tools.yaml   # are the servers there?",
     RV_CLI_OPTIONS(list_options),
-    .groups = {&rv_cli_of_pipelines},
+    .groups = {&cli_of_pipelines},
     RV_CLI_ONE_WORD,
     .run = list,
 };
@@ -172,7 +172,7 @@ static int write_table(const struct rv_app_loaded *l, const char *server, bool c
                                                    {"EFFECT", 0, false},
                                                    {"CONFIRM", 0, false},
                                                    {"DESCRIPTION", 60, false}};
-    rv_cli_table *table = rv_cli_table_new(columns, RV_COUNT(columns));
+    rv_cli_table *table = cli_table_new(columns, RV_COUNT(columns));
     const struct rv_mcp_tool *t;
 
     if (!table)
@@ -181,16 +181,16 @@ static int write_table(const struct rv_app_loaded *l, const char *server, bool c
         rv_buf words = RV_BUF_INIT(4096);
         if (server && strcmp(t->server->name, server) != 0)
             continue;
-        rv_cli_write_preview(rv_str_of(t->info.description), 200, &words);
-        rv_cli_table_add_text(table, t->info.name);
-        rv_cli_table_add_text(table, rv_risk_text(rv_tool_risk(&t->info)));
-        rv_cli_table_add_text(table, rv_effect_class_text(rv_tool_effect(&t->info)));
-        rv_cli_table_add_text(table, t->info.confirm ? "yes" : "no");
-        rv_cli_table_add_text(table, rv_buf_cstr(&words));
+        cli_write_preview(rv_str_of(t->info.description), 200, &words);
+        cli_table_add_text(table, t->info.name);
+        cli_table_add_text(table, rv_risk_text(rv_tool_risk(&t->info)));
+        cli_table_add_text(table, rv_effect_class_text(rv_tool_effect(&t->info)));
+        cli_table_add_text(table, t->info.confirm ? "yes" : "no");
+        cli_table_add_text(table, rv_buf_cstr(&words));
         rv_buf_fini(&words);
     }
-    int rc = rv_cli_table_write(table, color, text, err);
-    rv_cli_table_free(table);
+    int rc = cli_table_write(table, color, text, err);
+    cli_table_free(table);
     return rc;
 }
 
@@ -203,14 +203,14 @@ static int tools(struct rv_cli *cli, rv_err **err)
     struct rv_app_loaded l;
     size_t n = 0;
 
-    int rc = open_servers(cli, !rv_cli_flag(cli, "offline"), &l, err);
+    int rc = open_servers(cli, !cli_flag(cli, "offline"), &l, err);
     if (rc != 0)
         return rc;
     if (server && !rv_pipeline_find_mcp_server(l.pipeline, server))
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "the pipeline has no MCP server \"%s\"", server);
-    else if (rv_cli_flag(cli, "write"))
+    else if (cli_flag(cli, "write"))
         rc = rv_app_mcp_keep(&l, &n, err);
-    if (rc == 0 && rv_cli_flag(cli, "json")) {
+    if (rc == 0 && cli_flag(cli, "json")) {
         rv_jw_arr(&w);
         for (size_t i = 0; (t = rv_mcp_catalog_at(rv_mcp_tools_catalog(l.mcp), i)) != NULL; i++)
             if (!server || strcmp(t->server->name, server) == 0)
@@ -220,9 +220,9 @@ static int tools(struct rv_cli *cli, rv_err **err)
     } else if (rc == 0) {
         rc = write_table(&l, server, cli->out_color, &text, err);
     }
-    if (rc == 0 && rv_cli_flag(cli, "write"))
-        rv_cli_say("%zu %s written\n", n, n == 1 ? "list" : "lists");
-    rc = rv_cli_print(rc, &text, err);
+    if (rc == 0 && cli_flag(cli, "write"))
+        cli_say("%zu %s written\n", n, n == 1 ? "list" : "lists");
+    rc = cli_print(rc, &text, err);
     int status = close_servers(cli, &l, has_failed(&l, server) ? RV_EXIT_FAILED : RV_EXIT_COMPLETED);
     return rc < 0 ? rc : status;
 }
@@ -238,7 +238,7 @@ static const struct rv_cli_verb verb_tools = {
     .examples = "reeve mcp tools pipelines/mcp-tools.yaml           # what a stage may be allowed to call\n"
                 "reeve mcp tools pipelines/mcp-tools.yaml --write   # keep the lists for lint and test",
     RV_CLI_OPTIONS(tools_options),
-    .groups = {&rv_cli_of_pipelines},
+    .groups = {&cli_of_pipelines},
     .excludes = "write offline",
     .min_words = 1,
     .max_words = 2,
@@ -271,18 +271,18 @@ static int inspect(struct rv_cli *cli, rv_err **err)
     }
     json_object_put(value);
     rv_buf_fini(&line);
-    rc = rv_cli_print(rc, &text, err);
+    rc = cli_print(rc, &text, err);
     int status = close_servers(cli, &l, RV_EXIT_COMPLETED);
     return rc < 0 ? rc : status;
 }
 
-static const struct rv_cli_verb verb_inspect = {
+static const struct rv_cli_verb inspect_verb = {
     .name = "mcp inspect",
     .args = "PIPELINE TOOL",
     .summary = "show the whole definition of an MCP tool",
     .text = "Prints JSON: what the server says about the tool, and what holds in the pipeline.",
     .examples = "reeve mcp inspect pipelines/mcp-tools.yaml notes.search   # its arguments, and what is believed",
-    .groups = {&rv_cli_of_pipelines},
+    .groups = {&cli_of_pipelines},
     .min_words = 2,
     .max_words = 2,
     .run = inspect,
@@ -290,7 +290,7 @@ static const struct rv_cli_verb verb_inspect = {
 
 static int call(struct rv_cli *cli, rv_err **err)
 {
-    const char *args = rv_cli_value(cli, "args");
+    const char *args = cli_value(cli, "args");
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES + 1);
     struct rv_app_loaded l;
     bool failed = false;
@@ -301,14 +301,14 @@ static int call(struct rv_cli *cli, rv_err **err)
     rc = rv_app_mcp_call(&l, cli->words[1], rv_str_of(args ? args : "{}"), &text, &failed, err);
     if (rc == 0 && failed) {
         rv_buf safe = RV_BUF_INIT(MAX_TEXT_BYTES);
-        rv_cli_write_safe(rv_buf_str(&text), &safe);
+        cli_write_safe(rv_buf_str(&text), &safe);
         rv_buf_clear(&text);
         rc = RV_FAIL(err, RV_E_TOOL, "tool \"%s\": %s", cli->words[1], rv_buf_cstr(&safe));
         rv_buf_fini(&safe);
     } else if (rc == 0) {
         rv_buf_putc(&text, '\n');
     }
-    rc = rv_cli_print(rc, &text, err);
+    rc = cli_print(rc, &text, err);
     int status = close_servers(cli, &l, RV_EXIT_COMPLETED);
     return rc < 0 ? rc : status;
 }
@@ -322,7 +322,7 @@ static const struct rv_cli_verb verb_call = {
         "is asked before, whatever the pipeline says about confirmation: the person at the command line decides.",
     .examples = "reeve mcp call pipelines/mcp-tools.yaml notes.search --args '{\"query\": \"rope\"}'",
     RV_CLI_OPTIONS(call_options),
-    .groups = {&rv_cli_of_pipelines},
+    .groups = {&cli_of_pipelines},
     .min_words = 2,
     .max_words = 2,
     .run = call,
@@ -343,7 +343,7 @@ static int load(struct rv_cli *cli, struct rv_app_loaded *l, rv_err **err)
 
     if (rc < 0 || l->pipeline)
         return rc;
-    rv_cli_say_findings(cli, l->findings);
+    cli_say_findings(cli, l->findings);
     rv_app_loaded_fini(l);
     return RV_EXIT_USAGE;
 }
@@ -351,7 +351,7 @@ static int load(struct rv_cli *cli, struct rv_app_loaded *l, rv_err **err)
 static void show(void *self, const char *url)
 {
     (void)self;
-    rv_cli_say("open this address in a browser:\n%s\n", url);
+    cli_say("open this address in a browser:\n%s\n", url);
 }
 
 static int login(struct rv_cli *cli, rv_err **err)
@@ -361,9 +361,9 @@ static int login(struct rv_cli *cli, rv_err **err)
 
     if (rc != 0)
         return rc;
-    rc = rv_app_mcp_login(&l, cli->words[1], rv_cli_value(cli, "browser"), show, NULL, err);
+    rc = rv_app_mcp_login(&l, cli->words[1], cli_value(cli, "browser"), show, NULL, err);
     if (rc == 0)
-        rv_cli_say("logged in at MCP server \"%s\"\n", cli->words[1]);
+        cli_say("logged in at MCP server \"%s\"\n", cli->words[1]);
     rv_app_loaded_fini(&l);
     return rc;
 }
@@ -380,7 +380,7 @@ static const struct rv_cli_verb login_verb = {
     .examples = "reeve mcp login pipelines/mcp-tools.yaml wiki\n"
                 "reeve mcp login pipelines/mcp-tools.yaml wiki --browser xdg-open",
     RV_CLI_OPTIONS(login_options),
-    .groups = {&rv_cli_of_pipelines},
+    .groups = {&cli_of_pipelines},
     .min_words = 2,
     .max_words = 2,
     .run = login,
@@ -396,8 +396,7 @@ static int logout(struct rv_cli *cli, rv_err **err)
         return rc;
     rc = rv_app_mcp_logout(&l, cli->words[1], &had, err);
     if (rc == 0)
-        rv_cli_say(had ? "logged out of MCP server \"%s\"\n" : "there was no login at MCP server \"%s\"\n",
-                   cli->words[1]);
+        cli_say(had ? "logged out of MCP server \"%s\"\n" : "there was no login at MCP server \"%s\"\n", cli->words[1]);
     rv_app_loaded_fini(&l);
     return rc;
 }
@@ -408,7 +407,7 @@ static const struct rv_cli_verb logout_verb = {
     .summary = "remove the token of an MCP server",
     .text = "Removes the file with the token, and with the client id that a login registered.",
     .examples = "reeve mcp logout pipelines/mcp-tools.yaml wiki",
-    .groups = {&rv_cli_of_pipelines},
+    .groups = {&cli_of_pipelines},
     .min_words = 2,
     .max_words = 2,
     .run = logout,
@@ -417,7 +416,7 @@ static const struct rv_cli_verb logout_verb = {
 static int approve(struct rv_cli *cli, rv_err **err)
 {
     const char *server = cli->n_words > 1 ? cli->words[1] : NULL;
-    bool is_yes = rv_cli_flag(cli, "yes");
+    bool is_yes = cli_flag(cli, "yes");
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES), safe = RV_BUF_INIT(MAX_TEXT_BYTES);
     struct rv_app_loaded l;
 
@@ -431,14 +430,14 @@ static int approve(struct rv_cli *cli, rv_err **err)
     bool has_changes = text.len > 0;
     if (rc == 0)
         rc = rv_buf_check(&text, "differences", err);
-    rv_cli_write_safe(rv_buf_str(&text), &safe);
-    rc = rv_cli_print(rc, &safe, err);
+    cli_write_safe(rv_buf_str(&text), &safe);
+    rc = cli_print(rc, &safe, err);
     if (rc == 0 && !has_changes)
-        rv_cli_say("nothing to approve\n");
+        cli_say("nothing to approve\n");
     else if (rc == 0)
-        rv_cli_say(is_yes ? "approved\n" : "not approved yet: run this again with --yes\n");
+        cli_say(is_yes ? "approved\n" : "not approved yet: run this again with --yes\n");
     rv_findings_sort(l.findings);
-    rv_cli_say_findings(cli, l.findings);
+    cli_say_findings(cli, l.findings);
     bool has_errors = rv_findings_n_errors(l.findings) > 0;
     rv_buf_fini(&text);
     rv_app_loaded_fini(&l);
@@ -457,17 +456,17 @@ static const struct rv_cli_verb approve_verb = {
     .examples = "reeve mcp approve pipelines/mcp-tools.yaml         # what has changed?\n"
                 "reeve mcp approve pipelines/mcp-tools.yaml --yes   # it is fine",
     RV_CLI_OPTIONS(approve_options),
-    .groups = {&rv_cli_of_pipelines},
+    .groups = {&cli_of_pipelines},
     .min_words = 1,
     .max_words = 2,
     .run = approve,
 };
 
-static const struct rv_cli_verb *const subs[] = {&rv_verb_mcp_serve, &verb_list,    &verb_tools,
-                                                 &verb_inspect,      &verb_call,    &login_verb,
-                                                 &logout_verb,       &approve_verb, NULL};
+static const struct rv_cli_verb *const subs[] = {&verb_mcp_serve, &verb_list,    &verb_tools,
+                                                 &inspect_verb,   &verb_call,    &login_verb,
+                                                 &logout_verb,    &approve_verb, NULL};
 
-const struct rv_cli_verb rv_verb_mcp = {
+const struct rv_cli_verb verb_mcp = {
     .name = "mcp",
     .args = "VERB",
     .summary = "use and offer tools over the Model Context Protocol",

@@ -22,7 +22,7 @@ static const struct rv_cli_option options[] = {
     {"lease", 0, "SECONDS", RV_CLI_LEASE_DOC, NULL, false},
 };
 
-int rv_cli_check_tools(const char *option, const char *const *tools, size_t n, rv_err **err)
+int cli_check_tools(const char *option, const char *const *tools, size_t n, rv_err **err)
 {
     for (size_t i = 0; i < n; i++) {
         const char *colon = strchr(tools[i], ':');
@@ -37,25 +37,25 @@ static int serve(struct rv_cli *cli, rv_err **err)
 {
     const char *tools[RV_CLI_MAX_TOOLS];
     struct rv_app_mcp_serve opts = {.app = &cli->app,
-                                    .offer = {.pipelines = rv_cli_value(cli, "pipelines"),
-                                              .scripts = rv_cli_value(cli, "scripts"),
-                                              .agents = rv_cli_flag(cli, "agents"),
+                                    .offer = {.pipelines = cli_value(cli, "pipelines"),
+                                              .scripts = cli_value(cli, "scripts"),
+                                              .agents = cli_flag(cli, "agents"),
                                               .tools = tools},
                                     .in = STDIN_FILENO,
                                     .out = STDOUT_FILENO,
-                                    .no_worker = rv_cli_flag(cli, "no-worker")};
+                                    .no_worker = cli_flag(cli, "no-worker")};
     int64_t concurrency = 0, n_left = 0;
-    int rc = rv_cli_int(cli, "concurrency", 1, RV_WORKER_MAX, &concurrency, err);
+    int rc = cli_int(cli, "concurrency", 1, RV_WORKER_MAX, &concurrency, err);
 
     opts.concurrency = (size_t)concurrency;
     if (rc == 0)
-        rc = rv_cli_values(cli, "tool", tools, RV_COUNT(tools), &opts.offer.n_tools, err);
+        rc = cli_values(cli, "tool", tools, RV_COUNT(tools), &opts.offer.n_tools, err);
     if (rc == 0)
-        rc = rv_cli_span(cli, "grace", RV_WORKER_NO_GRACE, &opts.grace_us, err);
+        rc = cli_span(cli, "grace", RV_WORKER_NO_GRACE, &opts.grace_us, err);
     if (rc == 0 && cli->app.no_store)
         rc = RV_FAIL(err, RV_E_INVALID, "a server needs a store: leave --no-store out");
     if (rc == 0)
-        rc = rv_cli_check_tools("--tool", tools, opts.offer.n_tools, err);
+        rc = cli_check_tools("--tool", tools, opts.offer.n_tools, err);
     if (rc == 0)
         rc = rv_log_never_wait(cli->app.log, err);
     if (rc == 0)
@@ -67,7 +67,7 @@ static int serve(struct rv_cli *cli, rv_err **err)
     return RV_EXIT_COMPLETED;
 }
 
-const struct rv_cli_verb rv_verb_mcp_serve = {
+const struct rv_cli_verb verb_mcp_serve = {
     .name = "mcp serve",
     .args = "",
     .summary = "serve one MCP client on standard input and output",
@@ -81,7 +81,7 @@ const struct rv_cli_verb rv_verb_mcp_serve = {
                 "reeve mcp serve --tool files:search_files --tool files:read_file\n"
                 "reeve mcp --pipelines pipelines --agents   # serve is meant when no verb is named",
     RV_CLI_OPTIONS(options),
-    .groups = {&rv_cli_of_places, &rv_cli_of_commits},
+    .groups = {&cli_of_places, &cli_of_commits},
     .needs = "scripts pipelines",
     .outlives_reader = true,
     .run = serve,

@@ -28,8 +28,8 @@ static void add_age(rv_cli_table *t, json_object *row, const char *column)
     int64_t us = 0;
 
     if (rv_time_parse(rv_str_of(rv_json_text_or(row, column, NULL)), &us, NULL) == 0)
-        rv_cli_write_age(&age, rv_app_now_us() - us);
-    rv_cli_table_add(t, rv_buf_str(&age));
+        cli_write_age(&age, rv_app_now_us() - us);
+    cli_table_add(t, rv_buf_str(&age));
     rv_buf_fini(&age);
 }
 
@@ -38,8 +38,8 @@ static int print_rows(struct rv_cli *cli, json_object *rows, const struct rv_cli
                       const char *const *members, size_t n_columns, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
-    bool is_json = rv_cli_flag(cli, "json");
-    rv_cli_table *t = rv_cli_table_new(columns, n_columns);
+    bool is_json = cli_flag(cli, "json");
+    rv_cli_table *t = cli_table_new(columns, n_columns);
     size_t n = rows ? json_object_array_length(rows) : 0;
     int rc = t ? 0 : RV_FAIL(err, RV_E_NOMEM, "list rows");
 
@@ -50,15 +50,15 @@ static int print_rows(struct rv_cli *cli, json_object *rows, const struct rv_cli
             continue;
         }
         for (size_t k = 0; k + 1 < n_columns; k++)
-            rv_cli_table_add_text(t, rv_json_text_or(row, members[k], NULL));
+            cli_table_add_text(t, rv_json_text_or(row, members[k], NULL));
         add_age(t, row, members[n_columns - 1]);
     }
     if (rc == 0 && !is_json && n > 0)
-        rc = rv_cli_table_write(t, cli->out_tty, &text, err);
+        rc = cli_table_write(t, cli->out_tty, &text, err);
     if (rc == 0 && n == 0)
-        rv_cli_say("nothing found\n");
-    rv_cli_table_free(t);
-    return rv_cli_print(rc, &text, err);
+        cli_say("nothing found\n");
+    cli_table_free(t);
+    return cli_print(rc, &text, err);
 }
 
 /* --- list --- */
@@ -70,24 +70,24 @@ static int collect(void *self, json_object *row, rv_err **err)
 
 static int time_of(struct rv_cli *cli, const char *option, int64_t *out, rv_err **err)
 {
-    const char *given = rv_cli_value(cli, option);
+    const char *given = cli_value(cli, option);
 
     if (!given)
         return 0;
     if (rv_day_parse(rv_str_of(given), out))
         *out += strcmp(option, "before") == 0 ? RV_US_PER_DAY - 1 : 0; /* all of that day */
     else if (rv_time_parse(rv_str_of(given), out, NULL) < 0)
-        return rv_cli_usage(cli, err, "--%s %s: write a date such as 2026-02-24, or a time in RFC 3339", option, given);
+        return cli_usage(cli, err, "--%s %s: write a date such as 2026-02-24, or a time in RFC 3339", option, given);
     return 0;
 }
 
 static int read_filter(struct rv_cli *cli, struct rv_entity_filter *f, rv_err **err)
 {
-    f->about = rv_cli_value(cli, "session");
+    f->about = cli_value(cli, "session");
     f->limit = LIST_MANY;
-    int rc = rv_cli_int(cli, "limit", 1, RV_ENTITY_MAX_FIND, &f->limit, err);
+    int rc = cli_int(cli, "limit", 1, RV_ENTITY_MAX_FIND, &f->limit, err);
     if (rc == 0)
-        rc = rv_cli_int(cli, "offset", 0, 1000000000, &f->offset, err);
+        rc = cli_int(cli, "offset", 0, 1000000000, &f->offset, err);
     if (rc == 0)
         rc = time_of(cli, "after", &f->since_us, err);
     return rc == 0 ? time_of(cli, "before", &f->until_us, err) : rc;
@@ -96,10 +96,10 @@ static int read_filter(struct rv_cli *cli, struct rv_entity_filter *f, rv_err **
 static int find(struct rv_cli *cli, json_object *rows, rv_err **err)
 {
     const char *tags[MAX_TAGS];
-    const char *type = rv_cli_value(cli, "type"), *category = rv_cli_value(cli, "category");
+    const char *type = cli_value(cli, "type"), *category = cli_value(cli, "category");
     struct rv_entity_where where[2], topics[MAX_TAGS];
     struct rv_entity_filter f = {.where = where, .lists = topics};
-    int rc = rv_cli_values(cli, "topic", tags, MAX_TAGS, &f.n_lists, err);
+    int rc = cli_values(cli, "topic", tags, MAX_TAGS, &f.n_lists, err);
 
     if (rc == 0)
         rc = read_filter(cli, &f, err);
@@ -149,7 +149,7 @@ static int show(struct rv_cli *cli, rv_err **err)
 
     for (size_t i = 0; rc == 0 && i < json_object_array_length(hits); i++) {
         json_object *row = rv_json_get_obj(json_object_array_get_idx(hits, i), "data");
-        if (rv_cli_flag(cli, "json")) {
+        if (cli_flag(cli, "json")) {
             rc = write_line(row, &text, err);
             continue;
         }
@@ -157,12 +157,12 @@ static int show(struct rv_cli *cli, rv_err **err)
         rv_moment_text(row, &shown);
         rc = rv_buf_check(&shown, "a moment", err);
         rv_buf_puts(&text, i ? "\n" : "");
-        rv_cli_write_safe(rv_buf_str(&shown), &text);
+        cli_write_safe(rv_buf_str(&shown), &text);
         rv_buf_putc(&text, '\n');
         rv_buf_fini(&shown);
     }
     json_object_put(hits);
-    return rv_cli_print(rc, &text, err);
+    return cli_print(rc, &text, err);
 }
 
 /* --- build --- */
@@ -172,31 +172,30 @@ static int build(struct rv_cli *cli, rv_err **err)
     rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
     json_object *row = NULL;
     int64_t threshold = 0;
-    int rc = rv_cli_int(cli, "threshold", 0, INT32_MAX, &threshold, err);
+    int rc = cli_int(cli, "threshold", 0, INT32_MAX, &threshold, err);
 
     if (rc == 0)
         rc = rv_store_build_moment(cli->store, &cli->app.scope, cli->words[0], threshold, rv_app_now_us(), &row, err);
     if (rc == 0 && !row)
-        rv_cli_say(
-            "nothing to do: moments cover session %s up to its last message, or the rest is below the threshold\n",
-            cli->words[0]);
-    if (rc == 0 && row && rv_cli_flag(cli, "json"))
+        cli_say("nothing to do: moments cover session %s up to its last message, or the rest is below the threshold\n",
+                cli->words[0]);
+    if (rc == 0 && row && cli_flag(cli, "json"))
         rc = write_line(row, &text, err);
     else if (rc == 0 && row) {
-        rv_cli_write_safe(rv_str_of(rv_json_text_or(row, "name", NULL)), &text);
+        cli_write_safe(rv_str_of(rv_json_text_or(row, "name", NULL)), &text);
         rv_buf_putc(&text, '\n');
     }
     json_object_put(row);
-    return rv_cli_print(rc, &text, err);
+    return cli_print(rc, &text, err);
 }
 
 /* --- add --- */
 
 static int moment_of(struct rv_cli *cli, json_object *row, rv_err **err)
 {
-    const char *topics[MAX_TAGS], *type = rv_cli_value(cli, "type"), *category = rv_cli_value(cli, "category");
+    const char *topics[MAX_TAGS], *type = cli_value(cli, "type"), *category = cli_value(cli, "category");
     size_t n;
-    int rc = rv_cli_values(cli, "topic", topics, MAX_TAGS, &n, err);
+    int rc = cli_values(cli, "topic", topics, MAX_TAGS, &n, err);
 
     if (rc == 0)
         rc = rv_json_set_text(row, "name", cli->words[0], err);
@@ -219,34 +218,34 @@ static int add(struct rv_cli *cli, rv_err **err)
     rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
     char session[RV_STORE_MAX_ID + 1];
     const struct rv_app_moment_session what = {.moment = given,
-                                               .session = rv_cli_value(cli, "session"),
-                                               .description = rv_cli_value(cli, "description"),
+                                               .session = cli_value(cli, "session"),
+                                               .description = cli_value(cli, "description"),
                                                .now_us = rv_app_now_us(),
                                                .rand = rv_rand_system()};
     int rc = given ? moment_of(cli, given, err) : RV_FAIL(err, RV_E_NOMEM, "write a moment");
 
     if (rc == 0)
         rc = rv_app_moment_session(cli->store, &cli->app.scope, &what, session, &row, err);
-    if (rc == 0 && rv_cli_flag(cli, "json"))
+    if (rc == 0 && cli_flag(cli, "json"))
         rc = write_line(row, &text, err);
     else if (rc == 0)
         rv_buf_printf(&text, "%s\n", session);
     json_object_put(row);
     json_object_put(given);
-    return rv_cli_print(rc, &text, err);
+    return cli_print(rc, &text, err);
 }
 
 /* --- feed --- */
 
 static int feed(struct rv_cli *cli, rv_err **err)
 {
-    struct rv_app_feed what = {.before_date = rv_cli_value(cli, "before"),
+    struct rv_app_feed what = {.before_date = cli_value(cli, "before"),
                                .days = 7,
-                               .include_future = rv_cli_flag(cli, "future"),
+                               .include_future = cli_flag(cli, "future"),
                                .now_us = rv_app_now_us()};
     json_object *rows = NULL;
     rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
-    int rc = rv_cli_int(cli, "days", 1, RV_APP_MAX_DAYS, &what.days, err);
+    int rc = cli_int(cli, "days", 1, RV_APP_MAX_DAYS, &what.days, err);
 
     if (rc == 0 && cli->store)
         rc = rv_app_feed(cli->store, &cli->app.scope, &what, &rows, err);
@@ -254,20 +253,20 @@ static int feed(struct rv_cli *cli, rv_err **err)
         json_object *row = json_object_array_get_idx(rows, i);
         const char *type = rv_json_text_or(row, "moment_type", NULL);
         bool is_summary = type && strcmp(type, "daily_summary") == 0;
-        if (rv_cli_flag(cli, "json")) {
+        if (cli_flag(cli, "json")) {
             rc = write_line(row, &text, err);
             continue;
         }
         if (!is_summary) {
             rv_buf_puts(&text, "  ");
-            rv_cli_write_safe(rv_str_of(type ? type : "-"), &text);
+            cli_write_safe(rv_str_of(type ? type : "-"), &text);
             rv_buf_puts(&text, "  ");
         }
-        rv_cli_write_safe(rv_str_of(rv_json_text_or(row, is_summary ? "summary" : "name", NULL)), &text);
+        cli_write_safe(rv_str_of(rv_json_text_or(row, is_summary ? "summary" : "name", NULL)), &text);
         rv_buf_putc(&text, '\n');
     }
     json_object_put(rows);
-    return rv_cli_print(rc, &text, err);
+    return cli_print(rc, &text, err);
 }
 
 /* --- sessions --- */
@@ -279,7 +278,7 @@ static int timeline(struct rv_cli *cli, rv_err **err)
     static const char *const members[] = {"event_type", "name_or_type", "content_or_summary", "event_timestamp"};
     json_object *rows = NULL;
     int64_t limit = LIST_MANY;
-    int rc = rv_cli_int(cli, "limit", 1, RV_APP_MAX_EVENTS, &limit, err);
+    int rc = cli_int(cli, "limit", 1, RV_APP_MAX_EVENTS, &limit, err);
 
     if (rc == 0)
         rc = rv_app_timeline(cli->store, &cli->app.scope, cli->words[0], limit, &rows, err);
@@ -292,21 +291,21 @@ static int timeline(struct rv_cli *cli, rv_err **err)
 static int clone_session(struct rv_cli *cli, rv_err **err)
 {
     struct rv_app_clone how = {.session = cli->words[0],
-                               .id = rv_cli_value(cli, "as"),
-                               .user = rv_cli_value(cli, "for-user"),
-                               .agent = rv_cli_value(cli, "agent"),
+                               .id = cli_value(cli, "as"),
+                               .user = cli_value(cli, "for-user"),
+                               .agent = cli_value(cli, "agent"),
                                .now_us = rv_app_now_us(),
                                .rand = rv_rand_system()};
     rv_buf text = RV_BUF_INIT(4096);
     char id[RV_STORE_MAX_ID + 1];
     int64_t n = 0;
-    int rc = rv_cli_int(cli, "messages", 0, INT32_MAX, &how.max_messages, err);
+    int rc = cli_int(cli, "messages", 0, INT32_MAX, &how.max_messages, err);
 
     if (rc == 0)
         rc = rv_app_clone_session(cli->store, &cli->app.scope, &how, id, &n, err);
     if (rc == 0)
         rv_buf_printf(&text, "%s\n", id);
-    return rv_cli_print(rc, &text, err);
+    return cli_print(rc, &text, err);
 }
 
 static int search(struct rv_cli *cli, rv_err **err)
@@ -317,19 +316,19 @@ static int search(struct rv_cli *cli, rv_err **err)
     const char *tags[MAX_TAGS];
     const struct rv_knowledge_embedder embedder = rv_app_embedder(&cli->app);
     struct rv_app_session_search s = {.name = cli->n_words > 0 ? cli->words[0] : NULL,
-                                      .query = rv_cli_value(cli, "about"),
+                                      .query = cli_value(cli, "about"),
                                       .embedder = &embedder,
-                                      .agent = rv_cli_value(cli, "agent"),
+                                      .agent = cli_value(cli, "agent"),
                                       .tags = tags,
                                       .page = 1,
                                       .size = 20};
     json_object *page = NULL;
 
-    int rc = rv_cli_values(cli, "tag", tags, MAX_TAGS, &s.n_tags, err);
+    int rc = cli_values(cli, "tag", tags, MAX_TAGS, &s.n_tags, err);
     if (rc == 0)
-        rc = rv_cli_int(cli, "page", 1, 1000, &s.page, err);
+        rc = cli_int(cli, "page", 1, 1000, &s.page, err);
     if (rc == 0)
-        rc = rv_cli_int(cli, "size", 1, 100, &s.size, err);
+        rc = cli_int(cli, "size", 1, 100, &s.size, err);
     if (rc == 0)
         rc = time_of(cli, "after", &s.since_us, err);
     if (rc == 0 && cli->store)
@@ -404,7 +403,7 @@ static const struct rv_cli_verb list_verb = {
     .examples = "reeve moments list --session tale\n"
                 "reeve moments list --type session_chunk --after 2026-02-24 --json | jq -r .summary",
     RV_CLI_OPTIONS(list_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     .store = RV_CLI_READS_IF_ANY,
     .run = list,
 };
@@ -415,7 +414,7 @@ static const struct rv_cli_verb show_verb = {
     .text = "NAME is the name or the id of a moment. With --json it prints the whole row.",
     .examples = "reeve moments show session-d7a13d-20260224-chunk-0",
     RV_CLI_OPTIONS(show_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     RV_CLI_ONE_WORD,
     .store = RV_CLI_READS,
     .run = show,
@@ -429,10 +428,10 @@ static const struct rv_cli_verb build_verb = {
         "Prints the name of the moment, or nothing if there was nothing to do.",
     .examples = "reeve moments build tale",
     RV_CLI_OPTIONS(build_options),
-    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_stores, &cli_of_commits},
     RV_CLI_ONE_WORD,
     .store = RV_CLI_CHANGES,
-    .takes = &rv_cli_takes_sessions,
+    .takes = &cli_takes_sessions,
     .run = build,
 };
 static const struct rv_cli_verb add_verb = {
@@ -446,7 +445,7 @@ static const struct rv_cli_verb add_verb = {
     .examples = "reeve moments add dentist 'Thursday at nine, bring the X-ray.' --type reminder --user ada\n"
                 "reeve moments add 'the reef' 'Keep north of the buoy.' --session tale --topic navigation",
     RV_CLI_OPTIONS(add_options),
-    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_stores, &cli_of_commits},
     .min_words = 1,
     .max_words = 2,
     .store = RV_CLI_MAKES,
@@ -462,14 +461,14 @@ static const struct rv_cli_verb feed_verb = {
     .examples = "reeve moments feed --user ada\n"
                 "reeve moments feed --user ada --days 3 --before 2026-02-24 --json",
     RV_CLI_OPTIONS(feed_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     .store = RV_CLI_READS_IF_ANY,
     .run = feed,
 };
 
 static const struct rv_cli_verb *const subs[] = {&list_verb, &show_verb, &build_verb, &add_verb, &feed_verb, NULL};
 
-const struct rv_cli_verb rv_verb_moments = {
+const struct rv_cli_verb verb_moments = {
     .name = "moments",
     .args = "VERB",
     .summary = "list, show and add memories of conversations",
@@ -482,7 +481,7 @@ const struct rv_cli_verb rv_verb_moments = {
     .subs = subs,
 };
 
-const struct rv_cli_verb rv_verb_sessions_timeline = {
+const struct rv_cli_verb verb_sessions_timeline = {
     .name = "sessions timeline",
     .args = "SESSION",
     .summary = "print the messages and moments of a session by time",
@@ -490,13 +489,13 @@ const struct rv_cli_verb rv_verb_sessions_timeline = {
     .examples = "reeve sessions timeline tale --limit 20\n"
                 "reeve sessions timeline tale --json | jq -c '[.event_timestamp, .name_or_type]'",
     RV_CLI_OPTIONS(timeline_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     RV_CLI_ONE_WORD,
     .store = RV_CLI_READS,
-    .takes = &rv_cli_takes_sessions,
+    .takes = &cli_takes_sessions,
     .run = timeline,
 };
-const struct rv_cli_verb rv_verb_sessions_clone = {
+const struct rv_cli_verb verb_sessions_clone = {
     .name = "sessions clone",
     .args = "SESSION",
     .summary = "copy a session with its first messages",
@@ -505,13 +504,13 @@ const struct rv_cli_verb rv_verb_sessions_clone = {
             "and moments are not copied.",
     .examples = "reeve sessions clone tale --messages 4 --as tale-from-4",
     RV_CLI_OPTIONS(clone_options),
-    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_stores, &cli_of_commits},
     RV_CLI_ONE_WORD,
     .store = RV_CLI_CHANGES,
-    .takes = &rv_cli_takes_sessions,
+    .takes = &cli_takes_sessions,
     .run = clone_session,
 };
-const struct rv_cli_verb rv_verb_sessions_search = {
+const struct rv_cli_verb verb_sessions_search = {
     .name = "sessions search",
     .args = "[TEXT]",
     .summary = "find sessions by name, meaning, agent, tags and time",
@@ -523,7 +522,7 @@ const struct rv_cli_verb rv_verb_sessions_search = {
                 "reeve sessions search --about 'unpaid bills'\n"
                 "reeve sessions search --tag urgent --after 2026-02-24 --page 2",
     RV_CLI_OPTIONS(search_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     .max_words = 1,
     .store = RV_CLI_READS_IF_ANY,
     .run = search,

@@ -29,16 +29,16 @@ static void write_item(const struct rv_gallery_item *item, rv_jw *w)
 static int write_list(const struct rv_cli *cli, const rv_gallery *g, rv_buf *out, rv_err **err)
 {
     static const struct rv_cli_column columns[] = {{"NAME", 0, false}, {"WHAT IT DOES", 0, false}};
-    rv_cli_table *table = rv_cli_table_new(columns, RV_COUNT(columns));
+    rv_cli_table *table = cli_table_new(columns, RV_COUNT(columns));
 
     if (!table)
         return RV_FAIL(err, RV_E_NOMEM, "list the gallery");
     for (size_t i = 0; i < rv_gallery_n(g); i++) {
-        rv_cli_table_add_text(table, rv_gallery_at(g, i)->name);
-        rv_cli_table_add_text(table, rv_gallery_at(g, i)->summary);
+        cli_table_add_text(table, rv_gallery_at(g, i)->name);
+        cli_table_add_text(table, rv_gallery_at(g, i)->summary);
     }
-    int rc = rv_cli_table_write(table, cli->out_color, out, err);
-    rv_cli_table_free(table);
+    int rc = cli_table_write(table, cli->out_color, out, err);
+    cli_table_free(table);
     return rc;
 }
 
@@ -48,7 +48,7 @@ static int list(const struct rv_cli *cli, rv_err **err)
     rv_gallery *g = NULL;
     int rc = rv_gallery_open(&g, err);
 
-    if (rc == 0 && rv_cli_flag(cli, "json")) {
+    if (rc == 0 && cli_flag(cli, "json")) {
         rv_jw w = rv_jw_on(&text);
         rv_jw_arr(&w);
         for (size_t i = 0; i < rv_gallery_n(g); i++)
@@ -59,7 +59,7 @@ static int list(const struct rv_cli *cli, rv_err **err)
         rc = write_list(cli, g, &text, err);
     }
     rv_gallery_free(g);
-    return rv_cli_print(rc, &text, err);
+    return cli_print(rc, &text, err);
 }
 
 static void write_next(const struct rv_gallery_item *item, const struct rv_gallery_copy *c, rv_buf *text)
@@ -68,13 +68,13 @@ static void write_next(const struct rv_gallery_item *item, const struct rv_galle
     for (const char *path = rv_buf_cstr(&c->others); *path; path += strcspn(path, "\n") + 1)
         rv_buf_printf(text, "      %.*s\n", (int)strcspn(path, "\n"), path);
     rv_buf_puts(text, "next: reeve test ");
-    rv_cli_write_word(rv_buf_cstr(&c->pipeline), text);
+    cli_write_word(rv_buf_cstr(&c->pipeline), text);
     rv_buf_puts(text, "\n      reeve run ");
-    rv_cli_write_word(rv_buf_cstr(&c->pipeline), text);
+    cli_write_word(rv_buf_cstr(&c->pipeline), text);
     rv_buf_puts(text, " --script ");
-    rv_cli_write_word(rv_buf_cstr(&c->script), text);
+    cli_write_word(rv_buf_cstr(&c->script), text);
     rv_buf_puts(text, " --input ");
-    rv_cli_write_word(item->input, text);
+    cli_write_word(item->input, text);
     rv_buf_printf(text, "%s%s\n", item->options[0] ? " " : "", item->options);
 }
 
@@ -94,37 +94,37 @@ static int copy(const char *name, const char *path, rv_err **err)
         write_next(item, &made, &text);
     rv_gallery_copy_fini(&made);
     rv_gallery_free(g);
-    return rv_cli_print(rc, &text, err);
+    return cli_print(rc, &text, err);
 }
 
 /* --- the verb --- */
 
 static int make_pipeline(struct rv_cli *cli, rv_err **err)
 {
-    const char *path = cli->n_words > 1 ? cli->words[1] : NULL, *from = rv_cli_value(cli, "from");
+    const char *path = cli->n_words > 1 ? cli->words[1] : NULL, *from = cli_value(cli, "from");
     rv_buf text = RV_BUF_INIT(MAX_TEXT);
 
-    if (rv_cli_flag(cli, "list"))
-        return path || from ? rv_cli_usage(cli, err, "--list takes no file and no --from") : list(cli, err);
-    if (rv_cli_flag(cli, "json"))
-        return rv_cli_usage(cli, err, "--json goes with --list");
+    if (cli_flag(cli, "list"))
+        return path || from ? cli_usage(cli, err, "--list takes no file and no --from") : list(cli, err);
+    if (cli_flag(cli, "json"))
+        return cli_usage(cli, err, "--json goes with --list");
     if (!path)
-        return rv_cli_usage(cli, err, "`reeve new pipeline` takes the file to write, or --list");
+        return cli_usage(cli, err, "`reeve new pipeline` takes the file to write, or --list");
     if (cli->n_words > 2)
-        return rv_cli_usage(cli, err, "`reeve new pipeline` takes one file, not \"%s\" too", cli->words[2]);
+        return cli_usage(cli, err, "`reeve new pipeline` takes one file, not \"%s\" too", cli->words[2]);
     if (from)
         return copy(from, path, err);
     rv_buf file = RV_BUF_INIT(MAX_TEXT);
     int rc = rv_app_new_pipeline(path, &file, err);
     if (rc == 0) {
         rv_buf_printf(&text, "wrote %s\nnext: reeve test ", rv_buf_cstr(&file));
-        rv_cli_write_word(rv_buf_cstr(&file), &text);
+        cli_write_word(rv_buf_cstr(&file), &text);
         rv_buf_puts(&text, "\n      reeve run ");
-        rv_cli_write_word(rv_buf_cstr(&file), &text);
+        cli_write_word(rv_buf_cstr(&file), &text);
         rv_buf_puts(&text, " --input hello\n");
     }
     rv_buf_fini(&file);
-    return rv_cli_print(rc, &text, err);
+    return cli_print(rc, &text, err);
 }
 
 static int make_capability(struct rv_cli *cli, rv_err **err)
@@ -133,14 +133,14 @@ static int make_capability(struct rv_cli *cli, rv_err **err)
     rv_buf text = RV_BUF_INIT(MAX_TEXT);
 
     if (cli->n_words < 2)
-        return rv_cli_usage(cli, err, "`reeve new capability` takes the name of the capability");
-    if (rv_cli_value(cli, "from") || rv_cli_flag(cli, "list") || rv_cli_flag(cli, "json"))
-        return rv_cli_usage(cli, err, "--from, --list and --json are for pipelines");
-    int rc = rv_app_new_capability(name, dir, rv_cli_value(cli, "sdk"), err);
+        return cli_usage(cli, err, "`reeve new capability` takes the name of the capability");
+    if (cli_value(cli, "from") || cli_flag(cli, "list") || cli_flag(cli, "json"))
+        return cli_usage(cli, err, "--from, --list and --json are for pipelines");
+    int rc = rv_app_new_capability(name, dir, cli_value(cli, "sdk"), err);
     rv_buf_printf(&text, "wrote %s/: %s.c, %s_test.c, %s.yaml, Makefile, CMakeLists.txt, README.md\n", dir, name, name,
                   name);
     rv_buf_printf(&text, "next: cd %s && make check\n      reeve run %s.yaml --input Ada\n", dir, name);
-    return rv_cli_print(rc, &text, err);
+    return cli_print(rc, &text, err);
 }
 
 static int make(struct rv_cli *cli, rv_err **err)
@@ -158,8 +158,8 @@ static int make(struct rv_cli *cli, rv_err **err)
         return rc;
     }
     const char *near = rv_nearest(rv_str_of(kind), kinds, RV_COUNT(kinds));
-    return rv_cli_usage(cli, err, "unknown template \"%s\" (templates: pipeline, capability)%s%s%s", kind,
-                        near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+    return cli_usage(cli, err, "unknown template \"%s\" (templates: pipeline, capability)%s%s%s", kind,
+                     near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
 static const struct rv_cli_option new_options[] = {
@@ -169,7 +169,7 @@ static const struct rv_cli_option new_options[] = {
     {"sdk", 0, "DIR", "for a capability: folder that contains reeve/capability.h (default: searched)", "DIR", false},
 };
 
-const struct rv_cli_verb rv_verb_new = {
+const struct rv_cli_verb verb_new = {
     .name = "new",
     .args = "pipeline FILE | pipeline --list | capability NAME [DIR]",
     .summary = "write a new pipeline or capability from a template",

@@ -13,9 +13,9 @@ enum form { FORM_JSON, FORM_TABLE, FORM_LINES };
 
 static enum form form_of(const struct rv_cli *cli)
 {
-    const char *format = rv_cli_value(cli, "format");
+    const char *format = cli_value(cli, "format");
 
-    if (rv_cli_flag(cli, "json"))
+    if (cli_flag(cli, "json"))
         return FORM_JSON;
     if (!format)
         return cli->out_tty ? FORM_TABLE : FORM_JSON;
@@ -29,7 +29,7 @@ static int write_answer(json_object *answer, enum form form, rv_buf *text, rv_er
     json_object *results = rv_json_get_arr(answer, "results");
 
     if (form == FORM_TABLE)
-        return rv_query_write_table(results, text, err);
+        return cli_query_write_table(results, text, err);
     if (form == FORM_JSON) {
         rv_json_write_pretty(results, text);
         rv_buf_putc(text, '\n');
@@ -48,9 +48,9 @@ static void say_remarks(json_object *answer)
     bool is_truncated = false;
 
     for (size_t i = 0; i < json_object_array_length(warnings); i++)
-        rv_cli_say("warning: %.*s\n", RV_STR_ARG(rv_json_str(json_object_array_get_idx(warnings, i))));
+        cli_say("warning: %.*s\n", RV_STR_ARG(rv_json_str(json_object_array_get_idx(warnings, i))));
     if (rv_json_get_bool(answer, "truncated", &is_truncated) && is_truncated)
-        rv_cli_say("truncated: a limit left results out\n");
+        cli_say("truncated: a limit left results out\n");
 }
 
 static int ask(struct rv_cli *cli, rv_str text, json_object **out, struct rv_knowledge_fault *fault, rv_err **err)
@@ -72,7 +72,7 @@ static int ask_once(struct rv_cli *cli, rv_str query, rv_err **err)
     if (rc < 0)
         return rc;
     rc = write_answer(answer, form_of(cli), &text, err);
-    rc = rv_cli_print(rc, &text, err);
+    rc = cli_print(rc, &text, err);
     if (rc == 0)
         say_remarks(answer);
     json_object_put(answer);
@@ -111,7 +111,7 @@ static int ask_line(struct rv_cli *cli, rv_str query, bool *failed, rv_err **err
     rv_err_free(why);
     json_object_put(answer);
     rc = rv_buf_check(&text, "answer", err);
-    if (rc == 0 && !rv_cli_out_now(rv_buf_str(&text)))
+    if (rc == 0 && !cli_out_now(rv_buf_str(&text)))
         rc = RV_E_CANCELLED;
     rv_buf_fini(&text);
     return rc;
@@ -124,8 +124,8 @@ static void ask_person(struct rv_cli *cli, rv_str query)
     rv_err *err = NULL;
 
     if (ask_once(cli, query, &err) < 0)
-        RV_IGNORE(rv_cli_report(cli, err), "the next query is independent of this one");
-    RV_IGNORE(rv_cli_flush(0, false), "a full disk shows at the end");
+        RV_IGNORE(cli_report(cli, err), "the next query is independent of this one");
+    RV_IGNORE(cli_flush(0, false), "a full disk shows at the end");
 }
 
 static bool is_end(rv_str line)
@@ -141,13 +141,13 @@ static int ask_lines(struct rv_cli *cli, bool prompts, rv_err **err)
     rv_str line;
     int rc;
 
-    rv_chat_lines_init(&lines);
+    cli_chat_lines_init(&lines);
     if (prompts)
-        rv_cli_say("LOOKUP KEY, TRAVERSE KEY, SEARCH TEXT, FUZZY TEXT or SELECT ...; exit ends\n");
+        cli_say("LOOKUP KEY, TRAVERSE KEY, SEARCH TEXT, FUZZY TEXT or SELECT ...; exit ends\n");
     for (;;) {
         if (prompts)
-            rv_cli_say("query> ");
-        rc = rv_chat_lines_next(&lines, &line, &why);
+            cli_say("query> ");
+        rc = cli_chat_lines_next(&lines, &line, &why);
         if (rc <= 0)
             break;
         line = rv_str_trim(line);
@@ -161,9 +161,9 @@ static int ask_lines(struct rv_cli *cli, bool prompts, rv_err **err)
         else if ((rc = ask_line(cli, line, &failed, &why)) < 0)
             break;
     }
-    rv_chat_lines_fini(&lines);
+    cli_chat_lines_fini(&lines);
     if (prompts && rc == 0)
-        rv_cli_say("\n");
+        cli_say("\n");
     if (rc < 0 && rc != RV_E_CANCELLED) {
         rv_err_pass(err, why);
         return rc;
@@ -175,8 +175,7 @@ static int ask_lines(struct rv_cli *cli, bool prompts, rv_err **err)
 static int query(struct rv_cli *cli, rv_err **err)
 {
     if (cli->n_words == 0 && !isatty(STDIN_FILENO))
-        return rv_cli_usage(cli, err,
-                            "no query is given: write one, or - to read one from each line of standard input");
+        return cli_usage(cli, err, "no query is given: write one, or - to read one from each line of standard input");
     int rc = rv_app_register_agents(&cli->app, cli->store, err);
     if (rc < 0)
         return rc;
@@ -194,7 +193,7 @@ static const struct rv_cli_option options[] = {
     {"json", 0, NULL, "the same as --format json", NULL, false},
 };
 
-const struct rv_cli_verb rv_verb_query = {
+const struct rv_cli_verb verb_query = {
     .name = "query",
     .args = "[QUERY | -]",
     .summary = "query the knowledge in a store",
@@ -211,7 +210,7 @@ const struct rv_cli_verb rv_verb_query = {
                 "reeve query \"TRAVERSE project-atlas DEPTH 2 TYPE links_to\" --user ada\n"
                 "echo \"LOOKUP general\" | reeve query - | jq .results",
     RV_CLI_OPTIONS(options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     .excludes = "format json",
     .max_words = 1,
     .store = RV_CLI_READS,

@@ -4,8 +4,8 @@
 static void print_event(void *self, rv_str line)
 {
     (void)self;
-    rv_cli_out(line);
-    rv_cli_out(RV_STR_LIT("\n"));
+    cli_out(line);
+    cli_out(RV_STR_LIT("\n"));
 }
 
 static int print_state(const rv_run *run, rv_err **err)
@@ -14,7 +14,7 @@ static int print_state(const rv_run *run, rv_err **err)
 
     rv_envelope_write_state(rv_run_envelope(run), &state);
     rv_buf_putc(&state, '\n');
-    return rv_cli_print(0, &state, err);
+    return cli_print(0, &state, err);
 }
 
 static int print_verdict(const struct rv_cli *cli, const struct rv_app_past *p, const struct rv_app_verified *v,
@@ -23,9 +23,9 @@ static int print_verdict(const struct rv_cli *cli, const struct rv_app_past *p, 
     rv_buf text = RV_BUF_INIT(64 << 10);
     rv_jw w = rv_jw_on(&text);
 
-    if (rv_cli_flag(cli, "json")) {
+    if (cli_flag(cli, "json")) {
         rv_app_verified_write(p, v, NULL, &w);
-    } else if (!rv_cli_flag(cli, "state") && !rv_cli_flag(cli, "events")) {
+    } else if (!cli_flag(cli, "state") && !cli_flag(cli, "events")) {
         rv_buf_printf(&text, "identical: %lld records", (long long)v->records);
         if (v->records < p->row.n_records)
             rv_buf_printf(&text, " of %lld", (long long)p->row.n_records);
@@ -37,7 +37,7 @@ static int print_verdict(const struct rv_cli *cli, const struct rv_app_past *p, 
     }
     if (text.len)
         rv_buf_putc(&text, '\n');
-    return rv_cli_print(0, &text, err);
+    return cli_print(0, &text, err);
 }
 
 /* Another result than then is a failed command, not a wrong command line. */
@@ -46,25 +46,25 @@ static int report_difference(const struct rv_cli *cli, const struct rv_app_past 
     rv_buf text = RV_BUF_INIT(1 << 20);
     rv_jw w = rv_jw_on(&text);
 
-    if (rv_cli_flag(cli, "json")) {
+    if (cli_flag(cli, "json")) {
         rv_app_verified_write(p, NULL, fault, &w);
         rv_buf_putc(&text, '\n');
     }
-    int rc = rv_cli_print(0, &text, err);
-    RV_IGNORE(rv_cli_report(cli, fault), "it fails in any case");
+    int rc = cli_print(0, &text, err);
+    RV_IGNORE(cli_report(cli, fault), "it fails in any case");
     return rc < 0 ? rc : RV_EXIT_FAILED;
 }
 
 static int replay(struct rv_cli *cli, rv_err **err)
 {
-    bool has_events = rv_cli_flag(cli, "events");
+    bool has_events = cli_flag(cli, "events");
     struct rv_replayed replayed = {0};
     struct rv_app_verified v;
     struct rv_app_past p;
     rv_err *fault = NULL;
     int64_t upto = 0;
 
-    int rc = rv_cli_int(cli, "at", 1, INT64_MAX, &upto, err);
+    int rc = cli_int(cli, "at", 1, INT64_MAX, &upto, err);
     if (rc == 0)
         rc = rv_app_past_open(cli->store, &cli->app.scope, cli->words[0], &p, err);
     if (rc < 0)
@@ -82,7 +82,7 @@ static int replay(struct rv_cli *cli, rv_err **err)
     } else if (rc < 0) {
         rc = report_difference(cli, &p, fault, err);
     } else {
-        rc = rv_cli_flag(cli, "state") ? print_state(replayed.run, err) : 0;
+        rc = cli_flag(cli, "state") ? print_state(replayed.run, err) : 0;
         if (rc == 0)
             rc = print_verdict(cli, &p, &v, err);
         rv_replayed_fini(&replayed);
@@ -98,7 +98,7 @@ static const struct rv_cli_option replay_options[] = {
     {"json", 'j', NULL, "print the result as one JSON object", NULL, false},
 };
 
-const struct rv_cli_verb rv_verb_replay = {
+const struct rv_cli_verb verb_replay = {
     .name = "replay",
     .args = "RUN",
     .summary = "replay a run from its journal",
@@ -110,10 +110,10 @@ const struct rv_cli_verb rv_verb_replay = {
     .examples = "reeve replay last\n"
                 "reeve replay last --at 12 --state | jq .outputs   # the state behind record 12",
     RV_CLI_OPTIONS(replay_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     .excludes = "json state events",
     RV_CLI_ONE_WORD,
     .store = RV_CLI_READS,
-    .takes = &rv_cli_takes_runs,
+    .takes = &cli_takes_runs,
     .run = replay,
 };

@@ -50,7 +50,7 @@ static const struct rv_cli_option resume_options[] = {
 /* In the store, unless nothing is to be kept or a file keeps it. */
 static bool is_kept(const struct rv_cli *cli)
 {
-    return !rv_cli_flag(cli, "no-store") && !rv_cli_value(cli, "save");
+    return !cli_flag(cli, "no-store") && !cli_value(cli, "save");
 }
 
 static void note_left_behind(const struct rv_cli *cli, rv_store *store)
@@ -58,11 +58,11 @@ static void note_left_behind(const struct rv_cli *cli, rv_store *store)
     size_t n = cli->err_tty ? rv_app_count_left(store, &cli->app.scope) : 0;
 
     if (n > 0)
-        rv_cli_say("note: %zu unfinished run%s of a process that is gone; go on with `reeve runs recover`\n", n,
-                   n == 1 ? "" : "s");
+        cli_say("note: %zu unfinished run%s of a process that is gone; go on with `reeve runs recover`\n", n,
+                n == 1 ? "" : "s");
 }
 
-void rv_cli_hint_store(rv_err **err)
+void cli_hint_store(rv_err **err)
 {
     for (const rv_err *link = *err; link; link = rv_err_cause(link))
         if (rv_err_hint_text(link))
@@ -80,12 +80,12 @@ static int run_kept(struct rv_cli *cli, struct rv_app_run *run, rv_envelope *env
         rc = rv_app_run_keep(run, env, err);
     }
     if (rc == 0)
-        return rv_cli_session_run(cli, run, env, NULL, err);
-    if (rv_cli_flag(cli, "events"))
-        rv_cli_tell_end(env, *err);
+        return cli_session_run(cli, run, env, NULL, err);
+    if (cli_flag(cli, "events"))
+        cli_tell_end(env, *err);
     rv_envelope_free(env);
     if (!rv_err_is(*err, RV_E_EXISTS) && !rv_err_is(*err, RV_E_QUOTA) && !rv_err_src(*err).file)
-        rv_cli_hint_store(err);
+        cli_hint_store(err);
     return rc;
 }
 
@@ -94,27 +94,27 @@ static int run_loaded(struct rv_cli *cli, struct rv_app_loaded *loaded, rv_err *
     struct rv_app_run run = {0};
     rv_envelope *env = NULL;
 
-    if (!rv_cli_sound(cli, loaded, false))
+    if (!cli_sound(cli, loaded, false))
         return RV_EXIT_USAGE;
-    int rc = rv_app_check(loaded, rv_cli_flag(cli, "mock"), err); /* nothing is kept of a run that cannot work */
-    if (rc == 0 && !rv_cli_sound(cli, loaded, false))
+    int rc = rv_app_check(loaded, cli_flag(cli, "mock"), err); /* nothing is kept of a run that cannot work */
+    if (rc == 0 && !cli_sound(cli, loaded, false))
         return RV_EXIT_USAGE;
-    if (rc == 0 && rv_cli_flag(cli, "dry-run"))
-        return rv_cli_dry_run(cli, loaded, err);
-    if (rc == 0 && rv_cli_value(cli, "batch")) {
-        rv_cli_say_findings(cli, loaded->missing);
-        return rv_cli_batch(cli, loaded, err);
+    if (rc == 0 && cli_flag(cli, "dry-run"))
+        return cli_dry_run(cli, loaded, err);
+    if (rc == 0 && cli_value(cli, "batch")) {
+        cli_say_findings(cli, loaded->missing);
+        return cli_batch(cli, loaded, err);
     }
     if (rc == 0)
-        rc = rv_cli_envelope(cli, &env, err);
+        rc = cli_envelope(cli, &env, err);
     if (rc == 0)
-        rc = rv_cli_run_opts(cli, loaded, &run, err);
+        rc = cli_run_opts(cli, loaded, &run, err);
     run.pipeline_path = cli->words[0];
-    run.script_path = rv_cli_value(cli, "script");
+    run.script_path = cli_value(cli, "script");
     if (rc < 0) {
         rv_envelope_free(env);
     } else {
-        rv_cli_say_findings(cli, loaded->missing);
+        cli_say_findings(cli, loaded->missing);
         rc = run_kept(cli, &run, env, err);
     }
     rv_app_run_fini(&run);
@@ -123,10 +123,10 @@ static int run_loaded(struct rv_cli *cli, struct rv_app_loaded *loaded, rv_err *
 
 static int load(struct rv_cli *cli, struct rv_app_loaded *out, rv_err **err)
 {
-    const struct rv_app_load_opts opts = {.script = rv_cli_value(cli, "script"),
-                                          .connects = !rv_cli_flag(cli, "dry-run"),
-                                          .keeps = is_kept(cli) && !rv_cli_flag(cli, "dry-run"),
-                                          .model = rv_cli_value(cli, "model")};
+    const struct rv_app_load_opts opts = {.script = cli_value(cli, "script"),
+                                          .connects = !cli_flag(cli, "dry-run"),
+                                          .keeps = is_kept(cli) && !cli_flag(cli, "dry-run"),
+                                          .model = cli_value(cli, "model")};
 
     return rv_app_load(&cli->app, cli->words[0], &opts, out, err);
 }
@@ -183,7 +183,7 @@ struct watched {
 
 static int find_watched(struct rv_cli *cli, struct watched *out, rv_err **err)
 {
-    const char *script = rv_cli_value(cli, "script"), *agents = NULL;
+    const char *script = cli_value(cli, "script"), *agents = NULL;
 
     *out = (struct watched){.agents = RV_BUF_INIT(1 << 16)};
     out->files.paths = out->paths;
@@ -200,11 +200,11 @@ static int find_watched(struct rv_cli *cli, struct watched *out, rv_err **err)
 
 static int check_input(struct rv_cli *cli, rv_err **err)
 {
-    const char *const inputs[] = {rv_cli_value(cli, "input"), rv_cli_value(cli, "input-file")};
+    const char *const inputs[] = {cli_value(cli, "input"), cli_value(cli, "input-file")};
 
     for (size_t i = 0; i < RV_COUNT(inputs); i++)
         if (inputs[i] && strcmp(inputs[i], "-") == 0)
-            return rv_cli_usage(cli, err, "--watch needs an input that can be read again, not standard input");
+            return cli_usage(cli, err, "--watch needs an input that can be read again, not standard input");
     return 0;
 }
 
@@ -221,27 +221,27 @@ static int watch(struct rv_cli *cli, rv_err **err)
         return rc;
     rc = find_watched(cli, &watched, err);
     if (rc == 0)
-        rc = rv_cli_watch_begin(&watched.files, &w, err);
+        rc = cli_watch_begin(&watched.files, &w, err);
     while (rc == 0) {
         rv_err *fault = NULL;
         int now = run_changed(cli, &started, &fault);
         if (now < 0)
-            now = rv_cli_report(cli, fault); /* the next change may mend it */
+            now = cli_report(cli, fault); /* the next change may mend it */
         status = started.is_new ? now : status;
-        if (status == RV_EXIT_CANCELLED || !rv_cli_out_now(RV_STR_LIT("")))
+        if (status == RV_EXIT_CANCELLED || !cli_out_now(RV_STR_LIT("")))
             break;
         if (started.is_new)
-            rv_cli_say("reeve: waiting for a change; ^C ends\n");
-        rv_cli_watch_wait(&w);
+            cli_say("reeve: waiting for a change; ^C ends\n");
+        cli_watch_wait(&w);
     }
-    rv_cli_watch_end(&w);
+    cli_watch_end(&w);
     rv_buf_fini(&watched.agents);
     return rc < 0 ? rc : status;
 }
 
 static int run(struct rv_cli *cli, rv_err **err)
 {
-    return rv_cli_flag(cli, "watch") ? watch(cli, err) : run_once(cli, err);
+    return cli_flag(cli, "watch") ? watch(cli, err) : run_once(cli, err);
 }
 
 /* --- resume --- */
@@ -249,7 +249,7 @@ static int run(struct rv_cli *cli, rv_err **err)
 /* The value of an option that takes an object; *out is the caller's, NULL: it is not given. */
 static int read_object(const struct rv_cli *cli, const char *option, json_object **out, rv_err **err)
 {
-    const char *json = rv_cli_value(cli, option);
+    const char *json = cli_value(cli, option);
 
     *out = NULL;
     if (!json)
@@ -263,19 +263,19 @@ static int read_object(const struct rv_cli *cli, const char *option, json_object
 /* The caller frees data and arguments of the response, also on failure. */
 static int read_response(const struct rv_cli *cli, struct rv_response *out, rv_err **err)
 {
-    bool approve = rv_cli_flag(cli, "approve");
-    const char *text = rv_cli_value(cli, "text"), *decision = rv_cli_value(cli, "decision"),
-               *choice = rv_cli_value(cli, "choice");
+    bool approve = cli_flag(cli, "approve");
+    const char *text = cli_value(cli, "text"), *decision = cli_value(cli, "decision"),
+               *choice = cli_value(cli, "choice");
 
-    *out = (struct rv_response){.has_approved = approve || rv_cli_flag(cli, "deny"), .approved = approve};
+    *out = (struct rv_response){.has_approved = approve || cli_flag(cli, "deny"), .approved = approve};
     if (text)
         out->text = rv_str_of(text);
     if (decision)
         out->decision = rv_str_of(decision);
     if (choice)
         out->choice = rv_str_of(choice);
-    if (rv_cli_value(cli, "interrupt"))
-        out->interrupt_id = rv_str_of(rv_cli_value(cli, "interrupt"));
+    if (cli_value(cli, "interrupt"))
+        out->interrupt_id = rv_str_of(cli_value(cli, "interrupt"));
     int rc = read_object(cli, "data", &out->data, err);
     return rc < 0 ? rc : read_object(cli, "arguments", &out->arguments, err);
 }
@@ -294,12 +294,12 @@ static int check_answer(const rv_envelope *env, const struct rv_response *r, int
         rv_err_hint(err, "start again with `reeve run`");
         return rc;
     }
-    if (!rv_cli_answer_fits(in.kind, in.data, r, &misfit)) {
+    if (!cli_answer_fits(in.kind, in.data, r, &misfit)) {
         const char *ask = in.question ? in.question : in.message ? in.message : "";
         rv_buf how = RV_BUF_INIT(RV_JSON_MAX_BYTES);
         rc = RV_FAIL(err, RV_E_INVALID, "%s; the run waits for %s: %s", rv_buf_cstr(&misfit),
                      rv_interrupt_kind_text(in.kind), ask);
-        rv_cli_write_how_to_answer(in.kind, in.data, &how);
+        cli_write_how_to_answer(in.kind, in.data, &how);
         rv_err_hint(err, "answer with %s", rv_buf_cstr(&how));
         rv_buf_fini(&how);
     }
@@ -323,7 +323,7 @@ static int resume_expired(struct rv_cli *cli, struct rv_app_run *run, rv_envelop
         rv_envelope_free(env);
         return RV_FAIL(err, RV_E_NOMEM, "go on with a run");
     }
-    int rc = rv_cli_session_run(cli, run, env, &expired, err);
+    int rc = cli_session_run(cli, run, env, &expired, err);
     free(question);
     if (rc < 0 || !has_answer)
         return rc;
@@ -339,7 +339,7 @@ static int resume_loaded(struct rv_cli *cli, struct rv_app_run *run, const struc
     rv_envelope *env = NULL;
     rv_str due;
 
-    if (!rv_cli_sound(cli, run->loaded, false))
+    if (!cli_sound(cli, run->loaded, false))
         return RV_EXIT_USAGE;
     int rc = rv_envelope_load(file->state, rv_rand_system(), now_us, &env, err);
     if (rc == 0 && rv_envelope_due_ask(env, now_us, &due, &expired_us))
@@ -350,27 +350,27 @@ static int resume_loaded(struct rv_cli *cli, struct rv_app_run *run, const struc
         rv_envelope_free(env);
         return rc;
     }
-    rv_cli_say_findings(cli, run->loaded->missing);
-    return rv_cli_session_run(cli, run, env, response, err);
+    cli_say_findings(cli, run->loaded->missing);
+    return cli_session_run(cli, run, env, response, err);
 }
 
 static int resume_file(struct rv_cli *cli, const char *path, const struct rv_runfile *file,
                        const struct rv_response *response, rv_err **err)
 {
-    const char *script = rv_cli_value(cli, "script") ? rv_cli_value(cli, "script") : file->script;
+    const char *script = cli_value(cli, "script") ? cli_value(cli, "script") : file->script;
     const struct rv_app_load_opts opts = {.script = script, .connects = true};
     struct rv_app_loaded loaded = {0};
     struct rv_app_run run;
 
-    int rc = rv_cli_run_opts(cli, &loaded, &run, err);
+    int rc = cli_run_opts(cli, &loaded, &run, err);
     run.pipeline_path = file->pipeline;
     run.script_path = script;
     run.rules = file->rules;
     run.run_file = path;
     if (rc == 0)
-        rc = rv_cli_check_reads(cli, "the pipeline of the run", file->pipeline, err);
+        rc = cli_check_reads(cli, "the pipeline of the run", file->pipeline, err);
     if (rc == 0 && script)
-        rc = rv_cli_check_reads(cli, "its script", script, err);
+        rc = cli_check_reads(cli, "its script", script, err);
     if (rc == 0) /* it is written again */
         rc = rv_app_check_target(path, false, err);
     if (rc == 0)
@@ -415,31 +415,31 @@ static int resume_from_file(struct rv_cli *cli, const struct rv_response *respon
 /* The run that goes on: itself, or the one that takes its place. */
 static int continue_with(struct rv_cli *cli, const char *run, const struct rv_response *response, rv_err **err)
 {
-    const char *bundle = rv_cli_value(cli, "bundle");
+    const char *bundle = cli_value(cli, "bundle");
     struct rv_app_loaded next = {0};
     struct rv_app_run how;
     char id[RV_ID_MAX];
 
     if (!bundle)
-        return rv_cli_continue(cli, run, RV_APP_ANSWER, response, err);
-    int rc = rv_cli_run_opts(cli, &next, &how, err);
+        return cli_continue(cli, run, RV_APP_ANSWER, response, err);
+    int rc = cli_run_opts(cli, &next, &how, err);
     if (rc == 0)
-        rc = rv_app_migrate(&how, cli->store, &(struct rv_app_migration){run, bundle, rv_cli_value(cli, "script")},
-                            &next, id, err);
+        rc = rv_app_migrate(&how, cli->store, &(struct rv_app_migration){run, bundle, cli_value(cli, "script")}, &next,
+                            id, err);
     if (next.findings)
-        RV_IGNORE(!rv_cli_sound(cli, &next, false), "the error says so, too");
+        RV_IGNORE(!cli_sound(cli, &next, false), "the error says so, too");
     rv_app_loaded_fini(&next);
     if (rc < 0)
         return rc;
-    rv_cli_say("run %s goes on as %s\n", run, id);
-    return rv_cli_continue(cli, id, RV_APP_ANSWER, response, err);
+    cli_say("run %s goes on as %s\n", run, id);
+    return cli_continue(cli, id, RV_APP_ANSWER, response, err);
 }
 
 /* The question has expired: the run goes on by that, and an answer is refused after it. Takes the refusal in *err. */
 static int go_on_expired(struct rv_cli *cli, const char *run, const struct rv_response *response, rv_err **err)
 {
     rv_err *late = rv_err_steal(err);
-    int rc = rv_cli_continue(cli, run, RV_APP_ANSWER, NULL, err);
+    int rc = cli_continue(cli, run, RV_APP_ANSWER, NULL, err);
     if (rc >= 0 && !is_empty(response)) {
         rv_err_pass(err, late);
         return RV_E_TIMEOUT;
@@ -455,7 +455,7 @@ static int queue_answer(struct rv_cli *cli, const char *run, const struct rv_res
 
     int rc = rv_app_enqueue(cli->store, &cli->app.scope, run, response, &is_new, err);
     if (rc == 0)
-        rv_cli_say(is_new ? "run %s: queued\n" : "run %s: an answer to this question is queued already\n", run);
+        cli_say(is_new ? "run %s: queued\n" : "run %s: an answer to this question is queued already\n", run);
     return rc;
 }
 
@@ -469,8 +469,8 @@ static int resume_from_store(struct rv_cli *cli, struct rv_response *response, r
     if (rc == 0)
         rc = rv_app_find_run(cli->store, &cli->app.scope, cli->words[0], &row, err);
     if (rc == 0)
-        rc = rv_cli_check_answer(cli, &row, response, id, &is_due, err);
-    if (rv_cli_flag(cli, "queue") && (rc == 0 || (is_due && is_empty(response)))) {
+        rc = cli_check_answer(cli, &row, response, id, &is_due, err);
+    if (cli_flag(cli, "queue") && (rc == 0 || (is_due && is_empty(response)))) {
         rv_err_free(rv_err_steal(err));
         rc = queue_answer(cli, row.id, is_due ? NULL : response, err);
     } else if (is_due)
@@ -521,7 +521,7 @@ static int resume(struct rv_cli *cli, rv_err **err)
     return rc;
 }
 
-const struct rv_cli_verb rv_verb_run = {
+const struct rv_cli_verb verb_run = {
     .name = "run",
     .args = "PIPELINE",
     .summary = "run a pipeline",
@@ -547,7 +547,7 @@ const struct rv_cli_verb rv_verb_run = {
                 "reeve run pipelines/loop.yaml --script pipelines/scripts/loop.yaml --input rope --watch   # while you "
                 "write it",
     RV_CLI_OPTIONS(run_options),
-    .groups = {&rv_cli_of_runs, &rv_cli_of_work, &rv_cli_of_places, &rv_cli_of_commits},
+    .groups = {&cli_of_runs, &cli_of_work, &cli_of_places, &cli_of_commits},
     .excludes = "json state events; dry-run batch state events; watch batch; batch input; batch input-file; batch "
                 "session; batch "
                 "state; batch events; batch "
@@ -558,7 +558,7 @@ const struct rv_cli_verb rv_verb_run = {
     .run = run,
 };
 
-const struct rv_cli_verb rv_verb_resume = {
+const struct rv_cli_verb verb_resume = {
     .name = "resume",
     .args = "RUN",
     .summary = "answer a waiting run and continue it",
@@ -577,7 +577,7 @@ const struct rv_cli_verb rv_verb_resume = {
         "reeve run pipelines/confirm.yaml --script pipelines/scripts/confirm.yaml   # exits with 3\n"
         "reeve resume last --approve",
     RV_CLI_OPTIONS(resume_options),
-    .groups = {&rv_cli_of_runs, &rv_cli_of_work, &rv_cli_of_places, &rv_cli_of_commits},
+    .groups = {&cli_of_runs, &cli_of_work, &cli_of_places, &cli_of_commits},
     .excludes = "json state events; approve deny; queue bundle; queue json; queue state; queue events",
     .needs = "deltas events",
     RV_CLI_ONE_WORD,

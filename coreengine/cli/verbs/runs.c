@@ -13,26 +13,26 @@
 static int read_filter(const struct rv_cli *cli, struct rv_run_filter *f, rv_err **err)
 {
     const char *word;
-    bool data = rv_cli_flag(cli, "json") || rv_cli_flag(cli, "ids");
+    bool data = cli_flag(cli, "json") || cli_flag(cli, "ids");
 
-    *f = (struct rv_run_filter){.pipeline = rv_cli_value(cli, "pipeline"),
-                                .session = rv_cli_value(cli, "session"),
+    *f = (struct rv_run_filter){.pipeline = cli_value(cli, "pipeline"),
+                                .session = cli_value(cli, "session"),
                                 .limit = data ? 0 : SHOWN_BY_DEFAULT};
-    for (size_t i = 0; (word = rv_cli_nth(cli, "status", i)); i++) {
+    for (size_t i = 0; (word = cli_nth(cli, "status", i)); i++) {
         enum rv_run_status status;
         int rc = rv_run_status_of(rv_str_of(word), &status, err);
         if (rc < 0)
             return rc;
         f->statuses |= 1u << status;
     }
-    if (rv_cli_flag(cli, "waiting"))
+    if (cli_flag(cli, "waiting"))
         f->statuses |= 1u << RV_RUN_INTERRUPTED;
-    return rv_cli_int(cli, "limit", 0, 1000000, &f->limit, err);
+    return cli_int(cli, "limit", 0, 1000000, &f->limit, err);
 }
 
 /* --- for people --- */
 
-const char *rv_cli_status_color(enum rv_run_status status)
+const char *cli_status_color(enum rv_run_status status)
 {
     switch (status) {
     case RV_RUN_COMPLETED:
@@ -58,7 +58,7 @@ static size_t line_width(const struct rv_cli *cli)
     size_t columns = 160;
 
     if (cli->out_tty)
-        rv_cli_terminal_size(&columns, NULL);
+        cli_terminal_size(&columns, NULL);
     return columns > 40 ? columns : 80;
 }
 
@@ -79,7 +79,7 @@ static void write_remark(const struct rv_app_runs *l, size_t i, int64_t now_us, 
         rv_buf_printf(b, "%s%s", p->kind, is_due ? EXPIRED : "");
         if (max >= used + MIN_PREVIEW) {
             rv_buf_puts(b, ": ");
-            rv_cli_write_preview(p->text, max - used, b);
+            cli_write_preview(p->text, max - used, b);
         }
         if (e->n_pending > 1)
             rv_buf_printf(b, " (and %zu more)", e->n_pending - 1);
@@ -119,9 +119,9 @@ static void write_table(const struct rv_cli *cli, const struct rv_app_runs *l, r
     for (size_t i = 0; i < l->n; i++) {
         const struct rv_app_listed *e = &l->items[i];
         rv_buf age = RV_BUF_INIT(64);
-        rv_cli_write_age(&age, now - e->row.created_us);
+        cli_write_age(&age, now - e->row.created_us);
         rv_buf_printf(b, "%-*s  %-*.*s  %s%-11s%s  %-*.*s  %-7s  ", (int)id, e->id, (int)pipeline, (int)pipeline,
-                      e->pipeline ? e->pipeline : "", cli->out_color ? rv_cli_status_color(e->row.status) : "",
+                      e->pipeline ? e->pipeline : "", cli->out_color ? cli_status_color(e->row.status) : "",
                       rv_run_status_text(e->row.status), cli->out_color ? "\033[0m" : "", (int)stage, (int)stage,
                       e->stage ? e->stage : "", rv_buf_cstr(&age));
         rv_buf_fini(&age);
@@ -143,18 +143,18 @@ static void write_waiting(const struct rv_cli *cli, const struct rv_app_runs *l,
                       w->p.stage ? w->p.stage : "-");
         if (w->p.expires_us) {
             rv_buf_puts(b, w->p.expires_us <= rv_app_now_us() ? ", expired " : ", until ");
-            rv_cli_write_moment(b, w->p.expires_us);
+            cli_write_moment(b, w->p.expires_us);
         }
         rv_buf_puts(b, "\n  ");
-        rv_cli_write_preview(w->p.text, 2000, b);
+        cli_write_preview(w->p.text, 2000, b);
         rv_buf_puts(b, "\n  ");
-        rv_cli_write_resume(cli, &w->p, l->items[w->entry].n_pending == 1, b);
+        cli_write_resume(cli, &w->p, l->items[w->entry].n_pending == 1, b);
     }
 }
 
 static int print_list(struct rv_cli *cli, const struct rv_app_runs *l, rv_err **err)
 {
-    bool json = rv_cli_flag(cli, "json"), ids = rv_cli_flag(cli, "ids");
+    bool json = cli_flag(cli, "json"), ids = cli_flag(cli, "ids");
     rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
     rv_jw w = rv_jw_on(&text);
 
@@ -164,16 +164,16 @@ static int print_list(struct rv_cli *cli, const struct rv_app_runs *l, rv_err **
     } else if (ids) {
         for (size_t i = 0; i < l->n; i++)
             rv_buf_printf(&text, "%s\n", l->items[i].id);
-    } else if (rv_cli_flag(cli, "waiting")) {
+    } else if (cli_flag(cli, "waiting")) {
         write_waiting(cli, l, &text);
     } else if (l->n) {
         write_table(cli, l, &text);
     }
-    int rc = rv_cli_print(0, &text, err);
+    int rc = cli_print(0, &text, err);
     if (l->n == 0 && !json && !ids)
-        rv_cli_say("no runs found\n");
-    if (l->more && !rv_cli_value(cli, "limit"))
-        rv_cli_say("there are more; --limit 0 shows all\n");
+        cli_say("no runs found\n");
+    if (l->more && !cli_value(cli, "limit"))
+        cli_say("there are more; --limit 0 shows all\n");
     return rc;
 }
 
@@ -195,7 +195,7 @@ static int list(struct rv_cli *cli, rv_err **err)
 
 static int change_state(void *self, json_object *state, rv_err **err)
 {
-    return rv_cli_set_all(self, false, state, err);
+    return cli_set_all(self, false, state, err);
 }
 
 static int fork_run(struct rv_cli *cli, rv_err **err)
@@ -203,28 +203,28 @@ static int fork_run(struct rv_cli *cli, rv_err **err)
     struct rv_app_fork fork = {.change = change_state, .self = cli};
     rv_buf text = RV_BUF_INIT(256), hint = RV_BUF_INIT(16384);
 
-    if (!rv_cli_value(cli, "at"))
-        return rv_cli_usage(cli, err, "`reeve runs fork` needs --at STEP; `reeve runs show` has the numbers");
-    int rc = rv_cli_int(cli, "at", 0, INT64_MAX, &fork.step, err);
+    if (!cli_value(cli, "at"))
+        return cli_usage(cli, err, "`reeve runs fork` needs --at STEP; `reeve runs show` has the numbers");
+    int rc = cli_int(cli, "at", 0, INT64_MAX, &fork.step, err);
     if (rc == 0)
         rc = rv_app_fork(cli->store, &cli->app.scope, cli->words[0], &fork, err);
     if (rc < 0)
         return rc;
-    if (rv_cli_flag(cli, "queue")) {
+    if (cli_flag(cli, "queue")) {
         rc = rv_app_enqueue(cli->store, &cli->app.scope, fork.id, NULL, NULL, err);
         rv_buf_printf(&text, "%s\n", fork.id);
-        return rv_cli_print(rc, &text, err);
+        return cli_print(rc, &text, err);
     }
-    if (rv_cli_flag(cli, "go")) {
-        rv_cli_say("run %s\n", fork.id);
-        return rv_cli_continue(cli, fork.id, RV_APP_RECOVER, NULL, err);
+    if (cli_flag(cli, "go")) {
+        cli_say("run %s\n", fork.id);
+        return cli_continue(cli, fork.id, RV_APP_RECOVER, NULL, err);
     }
     rv_buf_printf(&text, "%s\n", fork.id);
-    rc = rv_cli_print(0, &text, err);
+    rc = cli_print(0, &text, err);
     rv_buf_printf(&hint, "run it with: reeve runs recover %s", fork.id);
-    rv_cli_write_store(cli, &hint);
+    cli_write_store(cli, &hint);
     rv_buf_putc(&hint, '\n');
-    rv_cli_say_text(&hint);
+    cli_say_text(&hint);
     return rc;
 }
 
@@ -254,7 +254,7 @@ static const struct rv_cli_verb list_verb = {
                 "reeve runs list --waiting   # who waits for a person\n"
                 "reeve runs list --json | jq -r '.[] | select(.records > 1000) | .id'",
     RV_CLI_OPTIONS(list_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     .excludes = "json ids",
     .store = RV_CLI_READS_IF_ANY,
     .run = list,
@@ -284,21 +284,21 @@ static const struct rv_cli_verb fork_verb = {
     .examples = "reeve runs fork last --at 2\n"
                 "reeve runs fork last --at 1 --set outputs.plan.steps=[] --go",
     RV_CLI_OPTIONS(fork_options),
-    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_stores, &cli_of_commits},
     .excludes = "go queue",
     RV_CLI_ONE_WORD,
     .store = RV_CLI_CHANGES,
-    .takes = &rv_cli_takes_runs,
+    .takes = &cli_takes_runs,
     .outlives_reader = true,
     .run = fork_run,
 };
 
 static const struct rv_cli_verb *const subs[] = {
-    &list_verb,           &rv_verb_runs_show,    &rv_verb_runs_events, &rv_verb_runs_diff,
-    &rv_verb_runs_cancel, &rv_verb_runs_recover, &fork_verb,           NULL,
+    &list_verb,        &verb_runs_show,    &verb_runs_events, &verb_runs_diff,
+    &verb_runs_cancel, &verb_runs_recover, &fork_verb,        NULL,
 };
 
-const struct rv_cli_verb rv_verb_runs = {
+const struct rv_cli_verb verb_runs = {
     .name = "runs",
     .args = "VERB",
     .summary = "list, inspect and manage runs",

@@ -30,9 +30,9 @@ static int columns(const struct rv_cli *cli, rv_err **err, int64_t *out)
     struct winsize size;
 
     *out = 0;
-    if (!rv_cli_flag(cli, "unified") && cli->out_tty)
+    if (!cli_flag(cli, "unified") && cli->out_tty)
         *out = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : 80;
-    return rv_cli_int(cli, "columns", 2 * RV_CLI_LINES_LEAST, 1000, out, err);
+    return cli_int(cli, "columns", 2 * RV_CLI_LINES_LEAST, 1000, out, err);
 }
 
 static int write_difference(const struct rv_cli *cli, const struct side *a, const struct side *b, bool *same,
@@ -44,7 +44,7 @@ static int write_difference(const struct rv_cli *cli, const struct side *a, cons
 
     int rc = columns(cli, err, &n_columns);
     if (rc == 0)
-        rc = rv_cli_lines_compare(rv_buf_str(&a->story), rv_buf_str(&b->story), &lines, err);
+        rc = cli_lines_compare(rv_buf_str(&a->story), rv_buf_str(&b->story), &lines, err);
     if (rc < 0)
         return rc;
     *same = rv_str_eq(rv_buf_str(&a->story), rv_buf_str(&b->story));
@@ -54,13 +54,13 @@ static int write_difference(const struct rv_cli *cli, const struct side *a, cons
         int side = (int)(n_columns - 3) / 2;
         rv_buf_printf(out, "%s%-*.*s   %.*s%s\n", color ? "\033[1m" : "", side, side, a->past.row.id, side,
                       b->past.row.id, color ? "\033[0m" : "");
-        rv_cli_lines_write_sides(&lines, (int)n_columns, color, out);
+        cli_lines_write_sides(&lines, (int)n_columns, color, out);
     } else {
         rv_buf_printf(out, "%s--- %s\n+++ %s%s\n", color ? "\033[1m" : "", a->past.row.id, b->past.row.id,
                       color ? "\033[0m" : "");
-        rv_cli_lines_write_unified(&lines, color, out);
+        cli_lines_write_unified(&lines, color, out);
     }
-    rv_cli_lines_fini(&lines);
+    cli_lines_fini(&lines);
     return rv_buf_check(out, "what differs between two runs", err);
 }
 
@@ -75,7 +75,7 @@ static int diff(struct rv_cli *cli, rv_err **err)
         rc = read_side(cli, cli->words[1], &b, err);
     if (rc == 0)
         rc = write_difference(cli, &a, &b, &same, &out, err);
-    rc = rv_cli_print(rc, &out, err);
+    rc = cli_print(rc, &out, err);
     side_fini(&a);
     side_fini(&b);
     return rc == 0 && !same ? RV_EXIT_FAILED : rc;
@@ -86,7 +86,7 @@ static const struct rv_cli_option diff_options[] = {
     {"columns", 0, "N", "print side by side in N columns, also in a pipe", NULL, false},
 };
 
-const struct rv_cli_verb rv_verb_runs_diff = {
+const struct rv_cli_verb verb_runs_diff = {
     .name = "runs diff",
     .args = "RUN RUN",
     .summary = "show what two runs did, side by side",
@@ -98,11 +98,11 @@ const struct rv_cli_verb rv_verb_runs_diff = {
     .examples = "reeve runs diff env_1a last\n"
                 "reeve runs diff env_1a env_2b --columns 120",
     RV_CLI_OPTIONS(diff_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     .excludes = "unified columns",
     .store = RV_CLI_READS,
     .min_words = 2,
     .max_words = 2,
-    .takes = &rv_cli_takes_runs,
+    .takes = &cli_takes_runs,
     .run = diff,
 };

@@ -31,8 +31,8 @@ static int print_events(void *self, const struct rv_record *record, const struct
         s->gap |= seq > s->next;
         if (!s->gap && seq >= s->next) {
             s->next = seq + 1;
-            rv_cli_out(rv_effect_text(effects, e));
-            rv_cli_out(RV_STR_LIT("\n"));
+            cli_out(rv_effect_text(effects, e));
+            cli_out(RV_STR_LIT("\n"));
         }
         seq++;
     }
@@ -49,7 +49,7 @@ static int print_record(void *self, const struct rv_record *r, rv_err **err)
     rv_buf_putc(&line, '\n');
     int rc = rv_buf_check(&line, "record", err);
     if (rc == 0)
-        rv_cli_out(rv_buf_str(&line));
+        cli_out(rv_buf_str(&line));
     rv_buf_fini(&line);
     s->next = r->seq + 1;
     return rc;
@@ -118,19 +118,19 @@ static int follow(rv_store *store, struct rv_app_past *p, enum rv_cli_until unti
         if (!grew || s->is_silent)
             continue;
         rc = print_more(store, p, records, s, err);
-        s->broken = !rv_cli_out_now(RV_STR_LIT(""));
+        s->broken = !cli_out_now(RV_STR_LIT(""));
     }
     return rc;
 }
 
-int rv_cli_follow(rv_store *store, struct rv_app_past *p, enum rv_cli_until until, bool prints, rv_err **err)
+int cli_follow(rv_store *store, struct rv_app_past *p, enum rv_cli_until until, bool prints, rv_err **err)
 {
     struct stream s = {.next = 1, .is_silent = !prints};
     int rc = 0;
 
     if (prints) {
         rc = print_more(store, p, false, &s, err);
-        s.broken = !rv_cli_out_now(RV_STR_LIT(""));
+        s.broken = !cli_out_now(RV_STR_LIT(""));
     }
     if (rc == 0)
         rc = follow(store, p, until, false, &s, err);
@@ -142,15 +142,15 @@ static int events(struct rv_cli *cli, rv_err **err)
 {
     struct rv_app_past p = {0};
     struct stream s = {.next = 1};
-    bool records = rv_cli_flag(cli, "records");
+    bool records = cli_flag(cli, "records");
 
-    int rc = rv_cli_int(cli, "from", 1, INT64_MAX, &s.next, err);
+    int rc = cli_int(cli, "from", 1, INT64_MAX, &s.next, err);
     if (rc == 0)
         rc = rv_app_past_open(cli->store, &cli->app.scope, cli->words[0], &p, err);
     if (rc == 0)
         rc = print_more(cli->store, &p, records, &s, err);
-    s.broken = !rv_cli_out_now(RV_STR_LIT(""));
-    if (rc == 0 && rv_cli_flag(cli, "follow"))
+    s.broken = !cli_out_now(RV_STR_LIT(""));
+    if (rc == 0 && cli_flag(cli, "follow"))
         rc = follow(cli->store, &p, RV_CLI_UNTIL_OVER, records, &s, err);
     rv_follower_free(s.follower);
     rv_app_past_fini(&p);
@@ -163,7 +163,7 @@ static const struct rv_cli_option events_options[] = {
     {"records", 0, NULL, "print the records of the journal instead of the events", NULL, false},
 };
 
-const struct rv_cli_verb rv_verb_runs_events = {
+const struct rv_cli_verb verb_runs_events = {
     .name = "runs events",
     .args = "RUN",
     .summary = "print the events of a run, one JSON object a line",
@@ -174,9 +174,9 @@ const struct rv_cli_verb rv_verb_runs_events = {
                 "reeve runs events last --from 10 --follow\n"
                 "reeve runs events last --records   # what the journal has",
     RV_CLI_OPTIONS(events_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     RV_CLI_ONE_WORD,
     .store = RV_CLI_READS,
-    .takes = &rv_cli_takes_runs,
+    .takes = &cli_takes_runs,
     .run = events,
 };

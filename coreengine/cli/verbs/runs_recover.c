@@ -16,16 +16,16 @@ static int cancel(struct rv_cli *cli, rv_err **err)
 
     int rc = rv_app_request_cancel(cli->store, &cli->app.scope, cli->words[0], &row, &ends_elsewhere, err);
     if (rc == 0 && ends_elsewhere)
-        rv_cli_say("run %s: its owner %s was asked to cancel it\n", row.id, row.owner);
+        cli_say("run %s: its owner %s was asked to cancel it\n", row.id, row.owner);
     else if (rc == 0)
-        rc = rv_cli_continue(cli, row.id, RV_APP_CANCEL, NULL, err);
+        rc = cli_continue(cli, row.id, RV_APP_CANCEL, NULL, err);
     rv_run_row_fini(&row);
     return rc == RV_EXIT_CANCELLED ? RV_EXIT_COMPLETED : rc; /* as it was asked for */
 }
 
 /* --- recover --- */
 
-#define SAY(x, fmt, ...) rv_cli_say("run %s: " fmt "\n", (x)->id, __VA_ARGS__)
+#define SAY(x, fmt, ...) cli_say("run %s: " fmt "\n", (x)->id, __VA_ARGS__)
 
 static const char *why_free(const struct rv_app_unfinished *x)
 {
@@ -45,7 +45,7 @@ static void say_left_alone(const struct rv_app_unfinished *x)
     else if (x->verdict == RV_APP_RECOVERY_QUEUED)
         SAY(x, "left alone: it is queued for a worker; `reeve runs recover %s` goes on with it here", x->id);
     else if (x->verdict == RV_APP_RECOVERY_WAITS)
-        rv_cli_say("run %s: left alone: it waits for an answer; `reeve runs list --waiting` says which\n", x->id);
+        cli_say("run %s: left alone: it waits for an answer; `reeve runs list --waiting` says which\n", x->id);
     else
         SAY(x, "left alone: %s runs it, with a lease until %.19sZ", x->owner, until);
 }
@@ -121,9 +121,9 @@ static int recover_one(struct rv_cli *cli, const struct rv_app_unfinished *x, bo
         rc = recover_apart(cli, x, &err);
     } else {
         SAY(x, "%s%s", x->cancel ? "is cancelled" : "goes on", why_free(x));
-        rc = rv_cli_continue(cli, x->id, x->cancel ? RV_APP_CANCEL : RV_APP_RECOVER, NULL, &err);
+        rc = cli_continue(cli, x->id, x->cancel ? RV_APP_CANCEL : RV_APP_RECOVER, NULL, &err);
     }
-    int status = rc < 0 ? rv_cli_report(cli, err) : rc;
+    int status = rc < 0 ? cli_report(cli, err) : rc;
     *left = false;
     if (status == RV_EXIT_USAGE && rv_store_get_run(cli->store, &cli->app.scope, x->id, &row, NULL) == 0) {
         *left = rv_app_recovery_of(&row, rv_app_now_us(), &patience_us) != RV_APP_RECOVERY_LEFT;
@@ -144,7 +144,7 @@ static void take_up(struct rv_cli *cli, const struct rv_app_unfinished *x, struc
 
     if (left) {
         say_left_alone(x);
-    } else if (rv_cli_flag(cli, "dry-run")) {
+    } else if (cli_flag(cli, "dry-run")) {
         SAY(x, "would %s%s%s", x->cancel ? "be cancelled" : "go on", x->apart ? " in a process of its own" : "",
             why_free(x));
     } else {
@@ -171,11 +171,11 @@ static int recover(struct rv_cli *cli, rv_err **err)
             if (f.items[i].apart == (apart == 1))
                 take_up(cli, &f.items[i], &t);
     if (f.n == 0)
-        rv_cli_say("no unfinished runs\n");
-    else if (!rv_cli_flag(cli, "dry-run") && t.n_failed)
-        rv_cli_say("%zu recovered, %zu left alone, %zu failed\n", t.n, t.n_left, t.n_failed);
-    else if (!rv_cli_flag(cli, "dry-run"))
-        rv_cli_say("%zu recovered, %zu left alone\n", t.n, t.n_left);
+        cli_say("no unfinished runs\n");
+    else if (!cli_flag(cli, "dry-run") && t.n_failed)
+        cli_say("%zu recovered, %zu left alone, %zu failed\n", t.n, t.n_left, t.n_failed);
+    else if (!cli_flag(cli, "dry-run"))
+        cli_say("%zu recovered, %zu left alone\n", t.n, t.n_left);
     rv_app_unfinished_fini(&f);
     return t.status;
 }
@@ -183,12 +183,12 @@ static int recover(struct rv_cli *cli, rv_err **err)
 /* One run, for recover: in a process of its own. */
 static int run_host(struct rv_cli *cli, rv_err **err)
 {
-    return rv_cli_continue(cli, cli->words[0], RV_APP_RECOVER, NULL, err);
+    return cli_continue(cli, cli->words[0], RV_APP_RECOVER, NULL, err);
 }
 
 /* --- the table --- */
 
-const struct rv_cli_verb rv_verb_runs_cancel = {
+const struct rv_cli_verb verb_runs_cancel = {
     .name = "runs cancel",
     .args = "RUN",
     .summary = "cancel a run, in whatever process it runs",
@@ -196,10 +196,10 @@ const struct rv_cli_verb rv_verb_runs_cancel = {
         "Asks the process that runs it to cancel; the run ends within about a second. A run that waits for an answer,\n"
         "or whose process is gone, is cancelled at once.",
     .examples = "reeve runs cancel last",
-    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_stores, &cli_of_commits},
     RV_CLI_ONE_WORD,
     .store = RV_CLI_CHANGES,
-    .takes = &rv_cli_takes_runs,
+    .takes = &cli_takes_runs,
     .outlives_reader = true,
     .run = cancel,
 };
@@ -208,7 +208,7 @@ static const struct rv_cli_option recover_options[] = {
     {"dry-run", 'n', NULL, "only list the runs that would continue", NULL, false},
 };
 
-const struct rv_cli_verb rv_verb_runs_recover = {
+const struct rv_cli_verb verb_runs_recover = {
     .name = "runs recover",
     .args = "[RUN...]",
     .summary = "continue runs after a crash",
@@ -221,22 +221,22 @@ const struct rv_cli_verb rv_verb_runs_recover = {
     .examples = "reeve runs recover --dry-run\n"
                 "reeve runs recover",
     RV_CLI_OPTIONS(recover_options),
-    .groups = {&rv_cli_of_work, &rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_work, &cli_of_stores, &cli_of_commits},
     .store = RV_CLI_CHANGES,
     .max_words = RV_CLI_MAX_ARGS,
-    .takes = &rv_cli_takes_runs,
+    .takes = &cli_takes_runs,
     .outlives_reader = true,
     .run = recover,
 };
 
-const struct rv_cli_verb rv_verb_run_host = {
+const struct rv_cli_verb verb_run_host = {
     .name = "run-host",
     .args = "RUN",
     .summary = "recover one run for another process",
     .text = "`reeve runs recover` starts it for a run that ended the processes which recovered it.",
     .examples = "",
     RV_CLI_OPTIONS(recover_options),
-    .groups = {&rv_cli_of_work, &rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_work, &cli_of_stores, &cli_of_commits},
     .store = RV_CLI_CHANGES,
     RV_CLI_ONE_WORD,
     .run = run_host,

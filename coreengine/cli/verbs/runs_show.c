@@ -44,13 +44,13 @@ static int take_pending(void *self, const struct rv_pending *i, rv_err **err)
     if (rc < 0)
         return RV_WRAP(err, rc, "read a pending interrupt");
     rv_buf_printf(&p->answers, "  %s  %s in stage %s: ", i->id, i->kind, i->stage ? i->stage : "-");
-    rv_cli_write_preview(i->text, 2000, &p->answers);
+    cli_write_preview(i->text, 2000, &p->answers);
     if (i->expires_us) {
         rv_buf_puts(&p->answers, i->expires_us <= p->now_us ? "; too late since " : "; until ");
-        rv_cli_write_moment(&p->answers, i->expires_us);
+        cli_write_moment(&p->answers, i->expires_us);
     }
     rv_buf_puts(&p->answers, "\n    ");
-    rv_cli_write_resume(p->cli, i, p->past.row.n_pending == 1, &p->answers);
+    cli_write_resume(p->cli, i, p->past.row.n_pending == 1, &p->answers);
     return 0;
 }
 
@@ -84,7 +84,7 @@ static int take_chosen(void *self, const struct rv_record *r, rv_err **err)
         (json_object_object_get_ex(answer, "choice", NULL) || json_object_object_get_ex(answer, "arguments", NULL) ||
          json_object_object_get_ex(answer, "expired", NULL) || json_object_object_get_ex(answer, "cancelled", NULL))) {
         rv_buf_puts(&p->chosen, "  ");
-        rv_cli_write_preview(r->value, 2000, &p->chosen);
+        cli_write_preview(r->value, 2000, &p->chosen);
         rv_buf_putc(&p->chosen, '\n');
     }
     json_object_put(body);
@@ -101,10 +101,10 @@ static int take_artifact(void *self, const struct rv_app_artifact *a, rv_err **e
     (void)err;
     rv_app_artifact_json(a, &p->made_jw);
     rv_buf_puts(&p->made, "  ");
-    rv_cli_write_preview(rv_str_of(rv_json_get_text(a->about, "id", &text) ? text : ""), PREVIEW, &p->made);
+    cli_write_preview(rv_str_of(rv_json_get_text(a->about, "id", &text) ? text : ""), PREVIEW, &p->made);
     for (size_t i = 0; i < RV_COUNT(keys); i++) {
         rv_buf_puts(&p->made, i < 2 ? "  " : "  in stage ");
-        rv_cli_write_preview(rv_str_of(rv_json_get_text(a->about, keys[i], &text) ? text : ""), PREVIEW, &p->made);
+        cli_write_preview(rv_str_of(rv_json_get_text(a->about, keys[i], &text) ? text : ""), PREVIEW, &p->made);
     }
     rv_buf_putc(&p->made, '\n');
     return 0;
@@ -200,7 +200,7 @@ static void write_list(const struct rv_needs *needs, rv_buf *b)
 {
     for (size_t i = 0; i < needs->n; i++) {
         rv_buf_puts(b, i ? ", " : "");
-        rv_cli_write_preview(rv_str_of(needs->items[i]), PREVIEW, b);
+        cli_write_preview(rv_str_of(needs->items[i]), PREVIEW, b);
     }
 }
 
@@ -227,10 +227,10 @@ static void write_queue(const struct picture *p, rv_buf *b)
         rv_buf_printf(b, " at %s", q->worker);
     } else if (q->is_queued) {
         rv_buf_puts(b, ", queued for ");
-        rv_cli_write_age(b, p->now_us - q->since_us);
+        cli_write_age(b, p->now_us - q->since_us);
         if (q->due_us > p->now_us) {
             rv_buf_puts(b, ", due at ");
-            rv_cli_write_moment(b, q->due_us);
+            cli_write_moment(b, q->due_us);
         }
         rv_buf_printf(b, ", %lld before it", (long long)q->n_before);
         if (q->needs.n > 0) {
@@ -241,7 +241,7 @@ static void write_queue(const struct picture *p, rv_buf *b)
     rv_buf_putc(b, '\n');
     if (q->error.len > 0) {
         rv_buf_puts(b, "  failed    ");
-        rv_cli_write_preview(rv_buf_str(&q->error), PREVIEW, b);
+        cli_write_preview(rv_buf_str(&q->error), PREVIEW, b);
         rv_buf_putc(b, '\n');
     }
     if (q->is_queued && q->status != RV_TASK_PROCESSING)
@@ -254,10 +254,10 @@ static void write_head(const struct picture *p, rv_buf *b)
     const struct rv_envelope_fields *f = rv_envelope_fields(rv_run_envelope(p->replayed.run));
 
     rv_buf_printf(b, "%srun %s%s  %s%s%s", mark(p, "\033[1m"), r->id, mark(p, "\033[0m"),
-                  mark(p, rv_cli_status_color(r->status)), rv_run_status_text(r->status), mark(p, "\033[0m"));
+                  mark(p, cli_status_color(r->status)), rv_run_status_text(r->status), mark(p, "\033[0m"));
     if (f->termination_reason) {
         rv_buf_puts(b, ": ");
-        rv_cli_write_lines(rv_str_of(f->termination_reason), b);
+        cli_write_lines(rv_str_of(f->termination_reason), b);
     }
     enum rv_failure code = rv_envelope_failure(rv_run_envelope(p->replayed.run), NULL);
     if (code != RV_FAILURE_NONE)
@@ -265,22 +265,22 @@ static void write_head(const struct picture *p, rv_buf *b)
     rv_buf_printf(b, "\n  pipeline  %s (bundle %.12s%s%s)\n  begun     ", r->pipeline, r->bundle,
                   p->replayed.begin.has_script ? ", with a script" : "",
                   p->replayed.begin.use_mocks ? ", with mocks" : "");
-    rv_cli_write_moment(b, r->created_us);
+    cli_write_moment(b, r->created_us);
     rv_buf_puts(b, " UTC, ");
-    rv_cli_write_age(b, p->now_us - r->created_us);
+    cli_write_age(b, p->now_us - r->created_us);
     rv_buf_printf(b, " ago\n  for       %s", r->user[0] ? "user " : "no user");
-    rv_cli_write_preview(rv_str_of(r->user), PREVIEW, b);
+    cli_write_preview(rv_str_of(r->user), PREVIEW, b);
     rv_buf_puts(b, ", session ");
-    rv_cli_write_preview(rv_str_of(r->session), PREVIEW, b);
+    cli_write_preview(rv_str_of(r->session), PREVIEW, b);
     rv_buf_puts(b, "\n  input     ");
-    rv_cli_write_preview((rv_str){f->raw_input, f->raw_input_len}, PREVIEW, b);
+    cli_write_preview((rv_str){f->raw_input, f->raw_input_len}, PREVIEW, b);
     rv_buf_printf(b, "\n  journal   %lld records\n", (long long)r->n_records);
     if (r->parent)
         rv_buf_printf(b, "  fork of   %s, from record %lld\n", r->parent, (long long)r->parent_seq);
     if (r->owner) {
         rv_buf_printf(b, "  owner     %s: %s; lease until ", r->owner,
                       rv_app_owner_text(rv_app_owner_of(r, p->now_us)));
-        rv_cli_write_moment(b, r->lease_until_us);
+        cli_write_moment(b, r->lease_until_us);
         rv_buf_putc(b, '\n');
     }
     if (r->cancel_requested)
@@ -304,14 +304,14 @@ static void write_call_line(const struct picture *p, const struct rv_app_call *c
                   bad ? mark(p, "\033[0m") : "");
     if (c->ended_us) {
         rv_buf_puts(b, ", ");
-        rv_cli_write_duration(b, c->ended_us - c->begun_us);
+        cli_write_duration(b, c->ended_us - c->begun_us);
     }
     if (c->has_spent)
-        rv_cli_spent_write(&c->spent, b);
+        cli_spent_write(&c->spent, b);
     rv_buf_putc(b, '\n');
     if (c->muted) {
         rv_buf_printf(b, "%*smuted, not shown in the answer: ", 10 + 2 * depth, "");
-        rv_cli_write_preview(rv_str_of(c->muted), PREVIEW, b);
+        cli_write_preview(rv_str_of(c->muted), PREVIEW, b);
         rv_buf_putc(b, '\n');
     }
 }
@@ -363,7 +363,7 @@ static void write_steps(const struct picture *p, rv_buf *b)
         write_name(p, s, b);
         rv_buf_printf(b, " visit %lld  %-9s ", (long long)s->visit, status);
         if (s->end)
-            rv_cli_write_duration(b, s->ended_us - s->begun_us);
+            cli_write_duration(b, s->ended_us - s->begun_us);
         if (s->asks)
             rv_buf_puts(b, "  asks a person");
         else if (next)
@@ -372,7 +372,7 @@ static void write_steps(const struct picture *p, rv_buf *b)
         rv_buf_putc(b, '\n');
         if (error) {
             rv_buf_puts(b, "        ");
-            rv_cli_write_preview(rv_str_of(error), PREVIEW, b);
+            cli_write_preview(rv_str_of(error), PREVIEW, b);
             rv_buf_putc(b, '\n');
         }
         write_call_lines(p, s, RV_APP_NO_CALL, 0, b);
@@ -387,14 +387,14 @@ static void write_steps(const struct picture *p, rv_buf *b)
 /* The total is the envelope's: it has what was set aside for calls that were under way when a process died. */
 static void write_usage(const struct picture *p, rv_buf *b)
 {
-    rv_cli_tally *t = rv_cli_tally_new(rv_app_past_pipeline(&p->past));
+    rv_cli_tally *t = cli_tally_new(rv_app_past_pipeline(&p->past));
 
     for (size_t i = 0; i < p->steps.n; i++)
         for (size_t c = p->steps.items[i].first_call; c != RV_APP_NO_CALL; c = p->steps.calls[c].next)
             if (p->steps.calls[c].has_spent)
-                rv_cli_tally_add(t, p->steps.items[i].stage, &p->steps.calls[c].spent);
-    rv_cli_tally_write(t, &rv_envelope_fields(rv_run_envelope(p->replayed.run))->usage, p->cli->out_color, b);
-    rv_cli_tally_free(t);
+                cli_tally_add(t, p->steps.items[i].stage, &p->steps.calls[c].spent);
+    cli_tally_write(t, &rv_envelope_fields(rv_run_envelope(p->replayed.run))->usage, p->cli->out_color, b);
+    cli_tally_free(t);
 }
 
 static int write_outputs(const struct picture *p, rv_buf *b, rv_err **err)
@@ -410,7 +410,7 @@ static int write_outputs(const struct picture *p, rv_buf *b, rv_err **err)
         rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
         rv_json_write(value, &text);
         rv_buf_printf(b, "  %s  ", key);
-        rv_cli_write_preview(rv_buf_str(&text), PREVIEW, b);
+        cli_write_preview(rv_buf_str(&text), PREVIEW, b);
         rv_buf_putc(b, '\n');
         rv_buf_fini(&text);
     }
@@ -435,10 +435,10 @@ static int write_picture(const struct picture *p, rv_buf *b, rv_err **err)
 /* "7", "7-9", "7-" or "-9". */
 static int read_window(const struct rv_cli *cli, struct rv_app_window *w, rv_err **err)
 {
-    const char *text = rv_cli_value(cli, "steps");
+    const char *text = cli_value(cli, "steps");
     char *end = NULL;
 
-    *w = (struct rv_app_window){.all = rv_cli_flag(cli, "all"), .first = SHOWN_FIRST, .last = SHOWN_LAST};
+    *w = (struct rv_app_window){.all = cli_flag(cli, "all"), .first = SHOWN_FIRST, .last = SHOWN_LAST};
     if (!text)
         return 0;
     *w = (struct rv_app_window){.from = 1, .to = INT64_MAX};
@@ -463,14 +463,14 @@ static int follow(struct rv_cli *cli, rv_err **err)
 
     int rc = rv_app_past_open(cli->store, &cli->app.scope, cli->words[0], &past, err);
     if (rc == 0)
-        rc = rv_cli_follow(cli->store, &past, RV_CLI_UNTIL_OVER, true, err);
+        rc = cli_follow(cli->store, &past, RV_CLI_UNTIL_OVER, true, err);
     rv_app_past_fini(&past);
     return rc;
 }
 
 static int show(struct rv_cli *cli, rv_err **err)
 {
-    if (rv_cli_flag(cli, "follow"))
+    if (cli_flag(cli, "follow"))
         return follow(cli, err);
     struct picture p = {.cli = cli,
                         .answers = RV_BUF_INIT(RV_APP_MAX_TEXT),
@@ -483,12 +483,12 @@ static int show(struct rv_cli *cli, rv_err **err)
     int rc = read_window(cli, &p.window, err);
     if (rc == 0)
         rc = read_picture(cli->words[0], &p, err);
-    if (rc == 0 && rv_cli_flag(cli, "json"))
+    if (rc == 0 && cli_flag(cli, "json"))
         write_json(&p, &text);
     else if (rc == 0)
         rc = write_picture(&p, &text, err);
     picture_fini(&p);
-    return rv_cli_print(rc, &text, err);
+    return cli_print(rc, &text, err);
 }
 
 static const struct rv_cli_option show_options[] = {
@@ -498,7 +498,7 @@ static const struct rv_cli_option show_options[] = {
     {"follow", 'f', NULL, "print its events as `reeve run --events` does, until it is over", NULL, false},
 };
 
-const struct rv_cli_verb rv_verb_runs_show = {
+const struct rv_cli_verb verb_runs_show = {
     .name = "runs show",
     .args = "RUN",
     .summary = "show what a run did, step by step",
@@ -512,10 +512,10 @@ const struct rv_cli_verb rv_verb_runs_show = {
     .examples = "reeve runs show last\n"
                 "reeve runs show last --json | jq '.steps[] | {stage, status}'",
     RV_CLI_OPTIONS(show_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     .excludes = "all steps; follow json; follow steps; follow all",
     RV_CLI_ONE_WORD,
     .store = RV_CLI_READS,
-    .takes = &rv_cli_takes_runs,
+    .takes = &cli_takes_runs,
     .run = show,
 };

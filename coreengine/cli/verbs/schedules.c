@@ -46,11 +46,11 @@ static int add_runs(struct rv_cli *cli, struct rv_app_loaded *loaded, const stru
     json_object *state = NULL;
     rv_envelope *env = NULL;
 
-    int rc = rv_cli_state(cli, &state, err);
+    int rc = cli_state(cli, &state, err);
     if (rc == 0)
-        rc = rv_cli_load_state(cli, state, &env, err); /* as each firing will load it */
+        rc = cli_load_state(cli, state, &env, err); /* as each firing will load it */
     if (rc == 0)
-        rc = rv_cli_run_opts(cli, loaded, &run, err);
+        rc = cli_run_opts(cli, loaded, &run, err);
     if (rc == 0)
         rc = rv_app_run_open(&run, err);
     if (rc == 0)
@@ -63,16 +63,16 @@ static int add_runs(struct rv_cli *cli, struct rv_app_loaded *loaded, const stru
 
 static int add_pipeline(struct rv_cli *cli, const struct rv_app_schedule *s, char id[RV_ID_MAX], rv_err **err)
 {
-    const struct rv_app_load_opts opts = {.script = rv_cli_value(cli, "script"), .connects = true, .keeps = true};
+    const struct rv_app_load_opts opts = {.script = cli_value(cli, "script"), .connects = true, .keeps = true};
     struct rv_app_loaded loaded;
 
     int rc = rv_app_load(&cli->app, cli->words[1], &opts, &loaded, err);
     if (rc < 0)
         return rc;
-    bool sound = rv_cli_sound(cli, &loaded, false);
+    bool sound = cli_sound(cli, &loaded, false);
     if (sound) {
-        rc = rv_app_check(&loaded, rv_cli_flag(cli, "mock"), err); /* nothing is kept that cannot work */
-        sound = rc == 0 && rv_cli_sound(cli, &loaded, false);
+        rc = rv_app_check(&loaded, cli_flag(cli, "mock"), err); /* nothing is kept that cannot work */
+        sound = rc == 0 && cli_sound(cli, &loaded, false);
     }
     if (rc == 0 && sound)
         rc = add_runs(cli, &loaded, s, id, err);
@@ -84,11 +84,11 @@ static int add_pipeline(struct rv_cli *cli, const struct rv_app_schedule *s, cha
 
 static int read_payload(const struct rv_cli *cli, rv_buf *out, rv_err **err)
 {
-    const char *given = rv_cli_value(cli, "payload"), *file = rv_cli_value(cli, "payload-file");
+    const char *given = cli_value(cli, "payload"), *file = cli_value(cli, "payload-file");
 
     if (!given && !file)
         return 0;
-    int rc = rv_cli_read_text(given, file, out, err);
+    int rc = cli_read_text(given, file, out, err);
     if (rc == 0)
         rc = rv_buf_check(out, "payload", err);
     return rc < 0 ? RV_WRAP(err, rc, "read the payload") : 0;
@@ -100,7 +100,7 @@ static int add_tasks(struct rv_cli *cli, const char *type, const struct rv_app_s
     rv_buf payload = RV_BUF_INIT(RV_TASK_MAX_JSON);
     int64_t retries = RV_UNSET;
 
-    int rc = rv_cli_int(cli, "retries", 0, RV_TASK_MAX_RETRIES, &retries, err);
+    int rc = cli_int(cli, "retries", 0, RV_TASK_MAX_RETRIES, &retries, err);
     if (rc == 0)
         rc = read_payload(cli, &payload, err);
     if (rc == 0)
@@ -122,41 +122,41 @@ static int check_words(const struct rv_cli *cli, rv_err **err)
                                                                                       "envelope", "set",
                                                                                       "session",  "mode",
                                                                                       "script",   "mock"};
-    bool is_task = rv_cli_value(cli, "type") != NULL;
+    bool is_task = cli_value(cli, "type") != NULL;
 
-    if (!rv_cli_value(cli, "cron") && !rv_cli_value(cli, "at"))
-        return rv_cli_usage(cli, err, "say when: --cron \"0 9 * * MON-FRI\" or --at 2030-12-24T18:00");
+    if (!cli_value(cli, "cron") && !cli_value(cli, "at"))
+        return cli_usage(cli, err, "say when: --cron \"0 9 * * MON-FRI\" or --at 2030-12-24T18:00");
     if (is_task && cli->n_words > 1)
-        return rv_cli_usage(cli, err, "\"%s\" and --type exclude each other: a schedule has a pipeline or a type",
-                            cli->words[1]);
+        return cli_usage(cli, err, "\"%s\" and --type exclude each other: a schedule has a pipeline or a type",
+                         cli->words[1]);
     if (!is_task && cli->n_words < 2)
-        return rv_cli_usage(cli, err, "say what is to be queued: a PIPELINE, or --type TYPE");
+        return cli_usage(cli, err, "say what is to be queued: a PIPELINE, or --type TYPE");
     for (size_t i = 0; !is_task && i < RV_COUNT(of_tasks); i++)
-        if (rv_cli_flag(cli, of_tasks[i]))
-            return rv_cli_usage(cli, err, "--%s needs --type", of_tasks[i]);
+        if (cli_flag(cli, of_tasks[i]))
+            return cli_usage(cli, err, "--%s needs --type", of_tasks[i]);
     for (size_t i = 0; is_task && i < RV_COUNT(of_runs); i++)
-        if (rv_cli_flag(cli, of_runs[i]))
-            return rv_cli_usage(cli, err, "--%s is for runs of a pipeline; tasks have --payload", of_runs[i]);
+        if (cli_flag(cli, of_runs[i]))
+            return cli_usage(cli, err, "--%s is for runs of a pipeline; tasks have --payload", of_runs[i]);
     return 0;
 }
 
 static int add(struct rv_cli *cli, rv_err **err)
 {
-    const char *labels[MAX_LABELS], *type = rv_cli_value(cli, "type"), *user = cli->app.scope.user;
+    const char *labels[MAX_LABELS], *type = cli_value(cli, "type"), *user = cli->app.scope.user;
     rv_buf text = RV_BUF_INIT(RV_STORE_MAX_ID + 2);
     struct rv_app_schedule s = {
         .name = cli->words[0],
-        .when = {.cron = rv_cli_value(cli, "cron"), .at = rv_cli_value(cli, "at"), .zone = rv_cli_value(cli, "zone")},
+        .when = {.cron = cli_value(cli, "cron"), .at = cli_value(cli, "at"), .zone = cli_value(cli, "zone")},
         .labels = labels,
         .user = user && user[0] ? user : NULL};
     struct rv_app_times times;
     char id[RV_ID_MAX] = "";
 
-    int rc = rv_cli_values(cli, "label", labels, RV_COUNT(labels), &s.n_labels, err);
+    int rc = cli_values(cli, "label", labels, RV_COUNT(labels), &s.n_labels, err);
     if (rc == 0)
         rc = check_words(cli, err);
     if (rc == 0)
-        rc = rv_cli_int(cli, "priority", -RV_TASK_MAX_PRIORITY, RV_TASK_MAX_PRIORITY, &s.priority, err);
+        rc = cli_int(cli, "priority", -RV_TASK_MAX_PRIORITY, RV_TASK_MAX_PRIORITY, &s.priority, err);
     if (rc == 0)
         rc = rv_app_times_open(&s.when, rv_app_now_us(), &times, err); /* before a file is read, or a store made */
     if (rc < 0)
@@ -166,7 +166,7 @@ static int add(struct rv_cli *cli, rv_err **err)
     if (rc != 0)
         return rc;
     rv_buf_printf(&text, "%s\n", id);
-    return rv_cli_print(0, &text, err);
+    return cli_print(0, &text, err);
 }
 
 static const struct rv_cli_verb add_verb = {
@@ -183,7 +183,7 @@ static const struct rv_cli_verb add_verb = {
         "reeve schedules add eve pipelines/hooks.yaml --input hi --at 2030-12-24T18:00\n"
         "reeve schedules add news --type news --payload '{\"input\": \"today\"}' --cron @daily --user ada",
     RV_CLI_OPTIONS(add_options),
-    .groups = {&rv_cli_of_places, &rv_cli_of_commits},
+    .groups = {&cli_of_places, &cli_of_commits},
     .excludes = "cron at; payload payload-file; input input-file",
     .min_words = 1,
     .max_words = 2,
@@ -203,13 +203,13 @@ static void write_time(struct listing *l, const struct rv_schedule_row *row, int
     char text[RV_TIME_MAX];
 
     if (us == 0) {
-        rv_cli_table_add_text(l->list.table, NULL);
+        cli_table_add_text(l->list.table, NULL);
         return;
     }
     if (rv_zones_get(l->zones, rv_str_of(row->zone), &zone, NULL) < 0)
         zone = rv_zone_utc(); /* `show` says that its zone is unknown */
     rv_zone_format(zone, us, text);
-    rv_cli_table_add_text(l->list.table, text);
+    cli_table_add_text(l->list.table, text);
 }
 
 static void add_row(struct listing *l, const struct rv_schedule_row *row)
@@ -217,17 +217,17 @@ static void add_row(struct listing *l, const struct rv_schedule_row *row)
     rv_buf note = RV_BUF_INIT(RV_TASK_MAX_ERROR + 100);
 
     if (row->error)
-        rv_cli_write_preview(rv_str_of(row->error), 120, &note);
+        cli_write_preview(rv_str_of(row->error), 120, &note);
     else if (row->next_us == 0)
         rv_buf_puts(&note, "ended");
-    rv_cli_table_add_text(l->list.table, row->name);
-    rv_cli_table_add_text(l->list.table, row->expr);
-    rv_cli_table_add_text(l->list.table, row->zone);
-    rv_cli_table_add_text(l->list.table, row->bundle ? row->pipeline : row->type);
-    rv_cli_table_add_int(l->list.table, row->n_fired);
+    cli_table_add_text(l->list.table, row->name);
+    cli_table_add_text(l->list.table, row->expr);
+    cli_table_add_text(l->list.table, row->zone);
+    cli_table_add_text(l->list.table, row->bundle ? row->pipeline : row->type);
+    cli_table_add_int(l->list.table, row->n_fired);
     write_time(l, row, row->last_us);
     write_time(l, row, row->next_us);
-    rv_cli_table_add_text(l->list.table, note.len > 0 ? rv_buf_cstr(&note) : NULL);
+    cli_table_add_text(l->list.table, note.len > 0 ? rv_buf_cstr(&note) : NULL);
     rv_buf_fini(&note);
 }
 
@@ -235,7 +235,7 @@ static int take_schedule(void *self, const struct rv_schedule_row *row, rv_err *
 {
     struct listing *l = self;
 
-    if (!rv_cli_list_takes(&l->list))
+    if (!cli_list_takes(&l->list))
         return 0;
     if (l->list.json)
         return rv_app_schedule_json(&(const struct rv_app_schedule_view){.row = row}, l->list.json, err);
@@ -253,13 +253,13 @@ static int list(struct rv_cli *cli, rv_err **err)
         {"FIRED", 0, true},      {"LAST", 0, false},  {"NEXT", 0, false}, {"NOTE", 60, false},
     };
     struct listing l = {.list = {.what = "schedules", .words = "names"}};
-    int rc = rv_cli_list_begin(cli, &l.list, columns, RV_COUNT(columns), err);
+    int rc = cli_list_begin(cli, &l.list, columns, RV_COUNT(columns), err);
 
     if (rc == 0 && l.list.table && !(l.zones = rv_zones_new(NULL)))
         rc = RV_FAIL(err, RV_E_NOMEM, "list schedules");
     if (rc == 0 && cli->store)
         rc = rv_store_list_schedules(cli->store, &cli->app.scope, take_schedule, &l, err);
-    rc = rv_cli_list_end(cli, &l.list, rc, err);
+    rc = cli_list_end(cli, &l.list, rc, err);
     rv_zones_free(l.zones);
     return rc;
 }
@@ -273,7 +273,7 @@ static int cancel(struct rv_cli *cli, rv_err **err)
 
     for (size_t i = 0; i < cli->n_words && rc == 0; i++) {
         struct rv_schedule_row row = {0};
-        rc = rv_cli_find_schedule(cli, cli->words[i], &row, err);
+        rc = cli_find_schedule(cli, cli->words[i], &row, err);
         if (rc == 0)
             rc = rv_store_delete_schedule(cli->store, &cli->app.scope, cli->words[i], err);
         if (rc == 0)
@@ -281,7 +281,7 @@ static int cancel(struct rv_cli *cli, rv_err **err)
         rv_schedule_row_fini(&row);
     }
     if (said.len > 0) /* also of those before the one that failed */
-        rv_cli_out(rv_buf_str(&said));
+        cli_out(rv_buf_str(&said));
     rv_buf_fini(&said);
     return rc;
 }
@@ -303,7 +303,7 @@ static const struct rv_cli_verb list_verb = {
     .examples = "reeve schedules\n"
                 "reeve schedules list --json | jq -r '.[] | select(.error) | .name'",
     RV_CLI_OPTIONS(list_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     .excludes = "json names",
     .store = RV_CLI_READS_IF_ANY,
     .run = list,
@@ -315,18 +315,18 @@ static const struct rv_cli_verb cancel_verb = {
     .text = "The schedule is deleted with the list of its firings, and its name is free. Runs and tasks that it has\n"
             "queued stay; `reeve runs cancel` and `reeve tasks cancel` end those. SCHEDULE is a name or an id.",
     .examples = "reeve schedules cancel greet",
-    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_stores, &cli_of_commits},
     .min_words = 1,
     .max_words = RV_CLI_MAX_ARGS,
-    .takes = &rv_cli_takes_schedules,
+    .takes = &cli_takes_schedules,
     .store = RV_CLI_CHANGES,
     .run = cancel,
 };
 
-static const struct rv_cli_verb *const subs[] = {
-    &list_verb, &add_verb, &rv_verb_schedules_show, &rv_verb_schedules_next, &cancel_verb, NULL};
+static const struct rv_cli_verb *const subs[] = {&list_verb,           &add_verb,    &verb_schedules_show,
+                                                 &verb_schedules_next, &cancel_verb, NULL};
 
-const struct rv_cli_verb rv_verb_schedules = {
+const struct rv_cli_verb verb_schedules = {
     .name = "schedules",
     .args = "VERB",
     .summary = "queue work at set times, once or repeatedly",

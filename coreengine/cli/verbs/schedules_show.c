@@ -49,22 +49,22 @@ static int write_times(const struct rv_app_times *t, int64_t after_us, int64_t n
 
 static void write_schedule(const struct rv_schedule_row *row, rv_buf *b)
 {
-    rv_cli_put_line(b, "schedule", row->name);
-    rv_cli_put_line(b, "id", row->id);
-    rv_cli_put_line(b, "status", row->next_us > 0 ? "active" : "ended");
-    rv_cli_put_line(b, row->is_once ? "at" : "cron", row->expr);
-    rv_cli_put_line(b, "zone", row->zone);
-    rv_cli_put_line(b, row->bundle ? "pipeline" : "type", row->bundle ? row->pipeline : row->type);
-    rv_cli_put_line(b, "tenant", row->tenant);
-    rv_cli_put_line(b, "user", row->user);
+    cli_put_line(b, "schedule", row->name);
+    cli_put_line(b, "id", row->id);
+    cli_put_line(b, "status", row->next_us > 0 ? "active" : "ended");
+    cli_put_line(b, row->is_once ? "at" : "cron", row->expr);
+    cli_put_line(b, "zone", row->zone);
+    cli_put_line(b, row->bundle ? "pipeline" : "type", row->bundle ? row->pipeline : row->type);
+    cli_put_line(b, "tenant", row->tenant);
+    cli_put_line(b, "user", row->user);
     if (row->priority != 0)
         rv_buf_printf(b, "%-*s%lld\n", RV_CLI_LABEL, "priority", (long long)row->priority);
-    rv_cli_put_moment(b, "created", row->created_us);
+    cli_put_moment(b, "created", row->created_us);
     rv_buf_printf(b, "%-*s%lld, skipped %lld\n", RV_CLI_LABEL, "fired", (long long)row->n_fired,
                   (long long)row->n_skipped);
-    rv_cli_put_line(b, "error", row->error);
+    cli_put_line(b, "error", row->error);
     rv_buf_printf(b, "%-*s", RV_CLI_LABEL, "payload");
-    rv_cli_write_lines(row->payload, b);
+    cli_write_lines(row->payload, b);
     rv_buf_putc(b, '\n');
 }
 
@@ -84,13 +84,13 @@ static int write_firing(void *self, const struct rv_firing *f, rv_err **err)
     rv_buf_puts(l->text, "  ");
     write_local(l->times, f->planned_us, l->text);
     rv_buf_puts(l->text, f->made ? "  " : "  skipped: ");
-    rv_cli_write_safe(rv_str_of(f->made ? f->made : f->skipped), l->text);
+    cli_write_safe(rv_str_of(f->made ? f->made : f->skipped), l->text);
     if (f->since_us < f->planned_us) {
         rv_buf_puts(l->text, ", also for those missed since ");
         write_local(l->times, f->since_us, l->text);
     } else if (f->made && f->at_us - f->planned_us >= MINUTE_S * INT64_C(1000000)) {
         rv_buf_puts(l->text, ", late by ");
-        rv_cli_write_age(l->text, f->at_us - f->planned_us);
+        cli_write_age(l->text, f->at_us - f->planned_us);
     }
     rv_buf_putc(l->text, '\n');
     return 0;
@@ -124,7 +124,7 @@ static int show_json(struct rv_cli *cli, const struct rv_schedule_row *row, cons
     return rc;
 }
 
-int rv_cli_find_schedule(struct rv_cli *cli, const char *word, struct rv_schedule_row *out, rv_err **err)
+int cli_find_schedule(struct rv_cli *cli, const char *word, struct rv_schedule_row *out, rv_err **err)
 {
     int rc = rv_store_get_schedule(cli->store, &cli->app.scope, word, out, err);
 
@@ -139,15 +139,15 @@ static int show(struct rv_cli *cli, rv_err **err)
     struct rv_schedule_row row = {0};
     struct rv_app_times times = {0};
 
-    int rc = rv_cli_find_schedule(cli, cli->words[0], &row, err);
+    int rc = cli_find_schedule(cli, cli->words[0], &row, err);
     if (rc == 0)
         rc = rv_app_times_of(&row, NULL, &times, err);
     if (rc == 0)
-        rc = rv_cli_flag(cli, "json") ? show_json(cli, &row, &times, &text, err)
-                                      : show_text(cli, &row, &times, &text, err);
+        rc =
+            cli_flag(cli, "json") ? show_json(cli, &row, &times, &text, err) : show_text(cli, &row, &times, &text, err);
     rv_app_times_fini(&times);
     rv_schedule_row_fini(&row);
-    return rv_cli_print(rc, &text, err);
+    return cli_print(rc, &text, err);
 }
 
 /* --- next --- */
@@ -155,7 +155,7 @@ static int show(struct rv_cli *cli, rv_err **err)
 static int read_after(const struct rv_cli *cli, const struct rv_app_times *t, int64_t *out, rv_err **err)
 {
     const struct rv_src in_after = {"--after", 1, 1};
-    const char *text = rv_cli_value(cli, "after");
+    const char *text = cli_value(cli, "after");
     struct rv_when when = {0};
 
     *out = rv_app_now_us();
@@ -172,12 +172,12 @@ static int write_next(struct rv_cli *cli, const struct rv_app_times *t, rv_buf *
     rv_jw w = rv_jw_on(text);
     char at[RV_TIME_MAX];
 
-    int rc = rv_cli_int(cli, "number", 1, MAX_TIMES, &n, err);
+    int rc = cli_int(cli, "number", 1, MAX_TIMES, &n, err);
     if (rc == 0)
         rc = read_after(cli, t, &after_us, err);
     if (rc < 0)
         return rc;
-    if (!rv_cli_flag(cli, "json"))
+    if (!cli_flag(cli, "json"))
         return write_times(t, after_us, n, "", text, err);
     rv_jw_arr(&w);
     for (int64_t i = 0; i < n && rc == 0; i++) {
@@ -198,14 +198,14 @@ static int write_next(struct rv_cli *cli, const struct rv_app_times *t, rv_buf *
 
 static int open_times(struct rv_cli *cli, struct rv_app_times *out, rv_err **err)
 {
-    const struct rv_app_when when = {.cron = rv_cli_value(cli, "cron"), .zone = rv_cli_value(cli, "zone")};
+    const struct rv_app_when when = {.cron = cli_value(cli, "cron"), .zone = cli_value(cli, "zone")};
     struct rv_schedule_row row = {0};
 
     if (when.cron)
         return rv_app_times_open(&when, 0, out, err);
     int rc = rv_app_store_open(&cli->app, RV_APP_STORE_READ, &cli->store, err);
     if (rc == 0)
-        rc = rv_cli_find_schedule(cli, cli->words[0], &row, err);
+        rc = cli_find_schedule(cli, cli->words[0], &row, err);
     if (rc == 0)
         rc = rv_app_times_of(&row, NULL, out, err);
     rv_schedule_row_fini(&row);
@@ -214,19 +214,19 @@ static int open_times(struct rv_cli *cli, struct rv_app_times *out, rv_err **err
 
 static int next(struct rv_cli *cli, rv_err **err)
 {
-    bool has_cron = rv_cli_value(cli, "cron") != NULL;
+    bool has_cron = cli_value(cli, "cron") != NULL;
     rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
     struct rv_app_times times = {0};
 
     if (has_cron == (cli->n_words > 0))
-        return rv_cli_usage(cli, err, "give the name of a schedule, or an expression: --cron \"0 9 * * *\"");
+        return cli_usage(cli, err, "give the name of a schedule, or an expression: --cron \"0 9 * * *\"");
     int rc = open_times(cli, &times, err);
     if (rc == 0)
         rc = write_next(cli, &times, &text, err);
     rv_app_times_fini(&times);
     if (rc == 0 && text.len == 0)
-        rv_cli_say("it does not fire again\n");
-    return rv_cli_print(rc, &text, err);
+        cli_say("it does not fire again\n");
+    return cli_print(rc, &text, err);
 }
 
 /* --- the table --- */
@@ -242,7 +242,7 @@ static const struct rv_cli_option next_options[] = {
     {"json", 'j', NULL, "print a JSON array of objects", NULL, false},
 };
 
-const struct rv_cli_verb rv_verb_schedules_show = {
+const struct rv_cli_verb verb_schedules_show = {
     .name = "schedules show",
     .args = "SCHEDULE",
     .summary = "show a schedule, its last firings and next times",
@@ -252,13 +252,13 @@ const struct rv_cli_verb rv_verb_schedules_show = {
     .examples = "reeve schedules show greet\n"
                 "reeve schedules show greet --json | jq -r '.firings[] | .run // .task // .skipped'",
     RV_CLI_OPTIONS(show_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     RV_CLI_ONE_WORD,
-    .takes = &rv_cli_takes_schedules,
+    .takes = &cli_takes_schedules,
     .store = RV_CLI_READS,
     .run = show,
 };
-const struct rv_cli_verb rv_verb_schedules_next = {
+const struct rv_cli_verb verb_schedules_next = {
     .name = "schedules next",
     .args = "[SCHEDULE]",
     .summary = "show when a schedule or a cron expression fires",
@@ -268,9 +268,9 @@ const struct rv_cli_verb rv_verb_schedules_next = {
     .examples = "reeve schedules next --cron '30 2 * * *' --zone Europe/Berlin --after 2027-03-26\n"
                 "reeve schedules next greet --number 20",
     RV_CLI_OPTIONS(next_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     .needs = "zone cron",
     .max_words = 1,
-    .takes = &rv_cli_takes_schedules,
+    .takes = &cli_takes_schedules,
     .run = next,
 };

@@ -89,10 +89,10 @@ static int read_secret(const char *path, struct secrets *s, const char **out, rv
 static int read_setting(const struct rv_cli *cli, const struct rv_identity_setting *setting, struct secrets *s,
                         struct rv_identity_opts *out, rv_err **err)
 {
-    const char *value = setting->arg ? rv_cli_value(cli, setting->flag) : NULL, *env = getenv(setting->env);
+    const char *value = setting->arg ? cli_value(cli, setting->flag) : NULL, *env = getenv(setting->env);
     int rc = 0;
 
-    if (!setting->arg && rv_cli_flag(cli, setting->flag))
+    if (!setting->arg && cli_flag(cli, setting->flag))
         return rv_identity_opts_set(out, setting, NULL, err);
     if (value && setting->is_secret)
         rc = read_secret(value, s, &value, err);
@@ -103,26 +103,26 @@ static int read_setting(const struct rv_cli *cli, const struct rv_identity_setti
 
 static int read_streams(struct rv_cli *cli, struct rv_server_opts *out, rv_err **err)
 {
-    const char *grace = rv_cli_value(cli, "client-grace");
+    const char *grace = cli_value(cli, "client-grace");
     int rc = 0;
 
     out->stays_us = RV_SERVER_STAYS_US;
     if (grace && strcmp(grace, "never") == 0)
         out->stays_us = RV_SERVER_STAYS;
     else
-        rc = rv_cli_span(cli, "client-grace", 0, &out->stays_us, err);
-    return rc == 0 ? rv_cli_span(cli, "stream-keep", RV_APP_STREAM_NOT_KEPT, &out->kept_us, err) : rc;
+        rc = cli_span(cli, "client-grace", 0, &out->stays_us, err);
+    return rc == 0 ? cli_span(cli, "stream-keep", RV_APP_STREAM_NOT_KEPT, &out->kept_us, err) : rc;
 }
 
 static int read_opts(struct rv_cli *cli, struct rv_server_opts *out, struct secrets *s, rv_err **err)
 {
     int64_t concurrency = 0;
-    int rc = rv_cli_int(cli, "concurrency", 1, RV_WORKER_MAX, &concurrency, err);
+    int rc = cli_int(cli, "concurrency", 1, RV_WORKER_MAX, &concurrency, err);
 
     out->concurrency = (size_t)concurrency;
     if (rc == 0)
-        rc = rv_cli_span(cli, "grace", RV_WORKER_NO_GRACE, &out->grace_us, err);
-    const char *webhook_secret = rv_cli_value(cli, "webhook-secret-file"), *env = getenv("REEVE_WEBHOOK_SECRET");
+        rc = cli_span(cli, "grace", RV_WORKER_NO_GRACE, &out->grace_us, err);
+    const char *webhook_secret = cli_value(cli, "webhook-secret-file"), *env = getenv("REEVE_WEBHOOK_SECRET");
     out->webhook_secret = env && env[0] ? env : NULL;
     if (rc == 0 && webhook_secret)
         rc = read_secret(webhook_secret, s, &out->webhook_secret, err);
@@ -137,13 +137,13 @@ static int read_opts(struct rv_cli *cli, struct rv_server_opts *out, struct secr
 static void say(void *self, const char *line)
 {
     (void)self;
-    rv_cli_say("%s\n", line);
+    cli_say("%s\n", line);
 }
 
 static void on_ready(void *self, const char *url)
 {
     (void)self;
-    rv_cli_say("listening on %s (open it in a browser; ^C ends)\n", url);
+    cli_say("listening on %s (open it in a browser; ^C ends)\n", url);
 }
 
 static const char *environment(void *self, const char *name)
@@ -156,42 +156,42 @@ static int serve(struct rv_cli *cli, rv_err **err)
 {
     const char *capabilities[MAX_CAPABILITIES], *tools[RV_CLI_MAX_TOOLS];
     const struct rv_log_opts access = {.level = RV_LOG_INFO, .format = RV_LOG_JSON, .fd = STDOUT_FILENO};
-    bool quiet = rv_cli_flag(cli, "quiet");
+    bool quiet = cli_flag(cli, "quiet");
     struct secrets secrets = {.n = 0};
     struct rv_server_opts opts = {.app = &cli->app,
-                                  .listen = rv_cli_value(cli, "listen"),
-                                  .certificate = rv_cli_value(cli, "certificate"),
-                                  .key = rv_cli_value(cli, "certificate-key"),
-                                  .pipelines = rv_cli_value(cli, "pipelines"),
-                                  .script = rv_cli_value(cli, "script"),
-                                  .scripts = rv_cli_value(cli, "scripts"),
+                                  .listen = cli_value(cli, "listen"),
+                                  .certificate = cli_value(cli, "certificate"),
+                                  .key = cli_value(cli, "certificate-key"),
+                                  .pipelines = cli_value(cli, "pipelines"),
+                                  .script = cli_value(cli, "script"),
+                                  .scripts = cli_value(cli, "scripts"),
                                   .capabilities = capabilities,
-                                  .mcp_agents = rv_cli_flag(cli, "mcp-agents"),
+                                  .mcp_agents = cli_flag(cli, "mcp-agents"),
                                   .mcp_tools = tools,
-                                  .model = rv_cli_value(cli, "model"),
-                                  .no_worker = rv_cli_flag(cli, "no-worker"),
-                                  .webhook = rv_cli_value(cli, "webhook"),
+                                  .model = cli_value(cli, "model"),
+                                  .no_worker = cli_flag(cli, "no-worker"),
+                                  .webhook = cli_value(cli, "webhook"),
                                   .on_ready = on_ready,
                                   .say = quiet ? NULL : say};
     int64_t n_left = 0;
 
-    int rc = rv_cli_values(cli, "capability", capabilities, RV_COUNT(capabilities), &opts.n_capabilities, err);
+    int rc = cli_values(cli, "capability", capabilities, RV_COUNT(capabilities), &opts.n_capabilities, err);
     cli->app.more_capabilities = capabilities;
     cli->app.n_more_capabilities = opts.n_capabilities;
     if (rc == 0)
-        rc = rv_cli_values(cli, "mcp-tool", tools, RV_COUNT(tools), &opts.n_mcp_tools, err);
+        rc = cli_values(cli, "mcp-tool", tools, RV_COUNT(tools), &opts.n_mcp_tools, err);
     if (rc == 0)
-        rc = rv_cli_check_tools("--mcp-tool", tools, opts.n_mcp_tools, err);
+        rc = cli_check_tools("--mcp-tool", tools, opts.n_mcp_tools, err);
     if (rc == 0)
         rc = read_opts(cli, &opts, &secrets, err);
     if (rc == 0)
-        rc = rv_telemetry_read(environment, NULL, rv_cli_value(cli, "otlp"), &opts.telemetry, err);
+        rc = rv_telemetry_read(environment, NULL, cli_value(cli, "otlp"), &opts.telemetry, err);
     cli->app.traces = rc == 0 && opts.telemetry.url;
     if (rc == 0) {
         opts.access = quiet ? NULL : rv_log_new(&access);
         rc = rv_log_never_wait(opts.access, err);
         if (rc == 0)
-            rv_cli_outlet_open(cli->app.log);
+            cli_outlet_open(cli->app.log);
         if (rc == 0)
             rc = rv_server_run(&opts, &n_left, err);
         rv_log_free(opts.access);
@@ -203,11 +203,11 @@ static int serve(struct rv_cli *cli, rv_err **err)
     if (rc < 0)
         return rc;
     if (n_left > 0) /* their calls still run: what they use must stay until the process is gone */
-        _exit(rv_cli_out_rest() ? RV_EXIT_COMPLETED : RV_EXIT_FAILED);
+        _exit(cli_out_rest() ? RV_EXIT_COMPLETED : RV_EXIT_FAILED);
     return RV_EXIT_COMPLETED;
 }
 
-const struct rv_cli_verb rv_verb_serve = {
+const struct rv_cli_verb verb_serve = {
     .name = "serve",
     .args = "",
     .summary = "serve agents, runs and data over HTTP",
@@ -224,7 +224,7 @@ const struct rv_cli_verb rv_verb_serve = {
                 "reeve serve --listen 0.0.0.0:8443 --certificate server.pem --certificate-key server.key\n"
                 "reeve serve --listen 127.0.0.1:0 --jwks keys.json --jwt-issuer https://login.example.com",
     RV_CLI_OPTIONS(options),
-    .groups = {&rv_cli_of_places, &rv_cli_of_commits},
+    .groups = {&cli_of_places, &cli_of_commits},
     .needs = "certificate certificate-key; certificate-key certificate; scripts pipelines",
     .outlives_reader = true,
     .run = serve,

@@ -10,13 +10,13 @@ static void add_row(struct rv_cli_list *l, const struct rv_session_row *row)
 {
     rv_buf age = RV_BUF_INIT(64);
 
-    rv_cli_write_age(&age, l->now_us - row->updated_us);
-    rv_cli_table_add_text(l->table, row->id);
-    rv_cli_table_add_text(l->table, row->name);
-    rv_cli_table_add_text(l->table, row->agent_name);
-    rv_cli_table_add_int(l->table, row->n_messages);
-    rv_cli_table_add_int(l->table, row->total_tokens);
-    rv_cli_table_add(l->table, rv_buf_str(&age));
+    cli_write_age(&age, l->now_us - row->updated_us);
+    cli_table_add_text(l->table, row->id);
+    cli_table_add_text(l->table, row->name);
+    cli_table_add_text(l->table, row->agent_name);
+    cli_table_add_int(l->table, row->n_messages);
+    cli_table_add_int(l->table, row->total_tokens);
+    cli_table_add(l->table, rv_buf_str(&age));
     rv_buf_fini(&age);
 }
 
@@ -25,7 +25,7 @@ static int take_session(void *self, const struct rv_session_row *row, rv_err **e
     struct rv_cli_list *l = self;
 
     (void)err;
-    if (!rv_cli_list_takes(l))
+    if (!cli_list_takes(l))
         return 0;
     if (l->table)
         add_row(l, row);
@@ -38,9 +38,9 @@ static int take_session(void *self, const struct rv_session_row *row, rv_err **e
 
 static int read_list(struct rv_cli *cli, struct rv_cli_list *l, rv_err **err)
 {
-    struct rv_session_filter filter = {.agent_name = rv_cli_value(cli, "agent"),
-                                       .name_contains = rv_cli_value(cli, "search"),
-                                       .status = rv_cli_value(cli, "status"),
+    struct rv_session_filter filter = {.agent_name = cli_value(cli, "agent"),
+                                       .name_contains = cli_value(cli, "search"),
+                                       .status = cli_value(cli, "status"),
                                        .limit = l->read};
 
     return cli->store ? rv_store_list_sessions(cli->store, &cli->app.scope, &filter, take_session, l, err) : 0;
@@ -51,11 +51,11 @@ static int list(struct rv_cli *cli, rv_err **err)
     static const struct rv_cli_column columns[] = {{"SESSION", 0, false}, {"NAME", 40, false}, {"AGENT", 24, false},
                                                    {"MESSAGES", 0, true}, {"TOKENS", 0, true}, {"AGE", 0, false}};
     struct rv_cli_list l = {.what = "sessions", .words = "ids", .is_cut = true};
-    int rc = rv_cli_list_begin(cli, &l, columns, RV_COUNT(columns), err);
+    int rc = cli_list_begin(cli, &l, columns, RV_COUNT(columns), err);
 
     if (rc == 0)
         rc = read_list(cli, &l, err);
-    return rv_cli_list_end(cli, &l, rc, err);
+    return cli_list_end(cli, &l, rc, err);
 }
 
 static int delete_session(struct rv_cli *cli, rv_err **err)
@@ -67,22 +67,22 @@ static int delete_session(struct rv_cli *cli, rv_err **err)
     rv_buf_printf(&said, "session %s is deleted\n", cli->words[0]);
     if (n > 0)
         rv_buf_printf(&said, "%zu of its runs %s not over: to be cancelled\n", n, n == 1 ? "is" : "are");
-    return rv_cli_print(rc, &said, err);
+    return cli_print(rc, &said, err);
 }
 
 static int change(struct rv_cli *cli, rv_err **err)
 {
-    const struct rv_session_change wanted = {.name = rv_cli_value(cli, "name"),
-                                             .mode = rv_cli_value(cli, "session-type"),
-                                             .status = rv_cli_value(cli, "status"),
+    const struct rv_session_change wanted = {.name = cli_value(cli, "name"),
+                                             .mode = cli_value(cli, "session-type"),
+                                             .status = cli_value(cli, "status"),
                                              .now_us = rv_app_now_us()};
     rv_buf said = RV_BUF_INIT(4096);
 
     if (!wanted.name && !wanted.mode && !wanted.status)
-        return rv_cli_usage(cli, err, "nothing to change: give --status, --name or --session-type");
+        return cli_usage(cli, err, "nothing to change: give --status, --name or --session-type");
     int rc = rv_store_change_session(cli->store, &cli->app.scope, cli->words[0], &wanted, err);
     rv_buf_printf(&said, "session %s is changed\n", cli->words[0]);
-    return rv_cli_print(rc, &said, err);
+    return cli_print(rc, &said, err);
 }
 
 static int delete_message(struct rv_cli *cli, rv_err **err)
@@ -97,7 +97,7 @@ static int delete_message(struct rv_cli *cli, rv_err **err)
                        "\"%s\" is not the number of a message: `reeve sessions messages` shows it as seq", word);
     int rc = rv_store_delete_message(cli->store, &cli->app.scope, cli->words[0], seq, rv_app_now_us(), err);
     rv_buf_printf(&said, "message %jd of session %s is deleted\n", seq, cli->words[0]);
-    return rv_cli_print(rc, &said, err);
+    return cli_print(rc, &said, err);
 }
 
 static const struct rv_cli_option list_options[] = {
@@ -124,7 +124,7 @@ static const struct rv_cli_verb list_verb = {
                 "reeve sessions list --agent general --search billing\n"
                 "reeve sessions list --json | jq -r '.[] | select(.total_tokens > 10000) | .id'",
     RV_CLI_OPTIONS(list_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     .excludes = "json ids",
     .store = RV_CLI_READS_IF_ANY,
     .run = list,
@@ -136,10 +136,10 @@ static const struct rv_cli_verb delete_verb = {
     .text = "A deleted session cannot be read or continued, and its id is not used again. Its unfinished runs are\n"
             "cancelled. The next `reeve gc` erases its messages and all of its runs.",
     .examples = "reeve sessions delete 2f6c0c5e-9a39-5f1c-8d0e-0c5a53a8a1d2 --user ada",
-    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_stores, &cli_of_commits},
     RV_CLI_ONE_WORD,
     .store = RV_CLI_CHANGES,
-    .takes = &rv_cli_takes_sessions,
+    .takes = &cli_takes_sessions,
     .run = delete_session,
 };
 
@@ -151,10 +151,10 @@ static const struct rv_cli_verb change_verb = {
             "session.",
     .examples = "reeve sessions change 2f6c0c5e-9a39-5f1c-8d0e-0c5a53a8a1d2 --status archived",
     RV_CLI_OPTIONS(change_options),
-    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_stores, &cli_of_commits},
     RV_CLI_ONE_WORD,
     .store = RV_CLI_CHANGES,
-    .takes = &rv_cli_takes_sessions,
+    .takes = &cli_takes_sessions,
     .run = change,
 };
 static const struct rv_cli_verb delete_message_verb = {
@@ -166,29 +166,29 @@ static const struct rv_cli_verb delete_message_verb = {
         "a model; the other messages keep their numbers. A model sees a note in place of a deleted tool result.\n"
         "`reeve gc` erases the text when no run of the session is unfinished.",
     .examples = "reeve sessions delete-message 2f6c0c5e-9a39-5f1c-8d0e-0c5a53a8a1d2 7 --user ada",
-    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_stores, &cli_of_commits},
     .store = RV_CLI_CHANGES,
     .min_words = 2,
     .max_words = 2,
-    .takes = &rv_cli_takes_sessions,
+    .takes = &cli_takes_sessions,
     .run = delete_message,
 };
 
 static const struct rv_cli_verb *const subs[] = {
     &list_verb,
-    &rv_verb_sessions_show,
-    &rv_verb_sessions_messages,
-    &rv_verb_sessions_export,
-    &rv_verb_sessions_timeline,
-    &rv_verb_sessions_search,
-    &rv_verb_sessions_clone,
+    &verb_sessions_show,
+    &verb_sessions_messages,
+    &verb_sessions_export,
+    &verb_sessions_timeline,
+    &verb_sessions_search,
+    &verb_sessions_clone,
     &change_verb,
     &delete_verb,
     &delete_message_verb,
     NULL,
 };
 
-const struct rv_cli_verb rv_verb_sessions = {
+const struct rv_cli_verb verb_sessions = {
     .name = "sessions",
     .args = "VERB",
     .summary = "list, inspect and manage conversations",

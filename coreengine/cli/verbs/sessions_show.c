@@ -38,7 +38,7 @@ static void write_took(const struct picture *p, const struct rv_message *m)
     }
     if (m->latency_ms > 0) {
         rv_buf_puts(p->out, ", ");
-        rv_cli_write_duration(p->out, m->latency_ms * RV_US_PER_MS);
+        cli_write_duration(p->out, m->latency_ms * RV_US_PER_MS);
     }
 }
 
@@ -53,13 +53,13 @@ static void write_said(const struct picture *p, const struct rv_message *m, cons
 {
     indent(p, m, 0);
     rv_buf_printf(p->out, "%s%s%s  ", mark(p, "\033[1m"), who, mark(p, "\033[0m"));
-    rv_cli_write_moment(p->out, m->created_us);
+    cli_write_moment(p->out, m->created_us);
     write_took(p, m);
     write_status(p, m);
     rv_buf_putc(p->out, '\n');
     if (m->content.len) {
         indent(p, m, 1);
-        rv_cli_write_lines(m->content, p->out);
+        cli_write_lines(m->content, p->out);
         rv_buf_putc(p->out, '\n');
     }
 }
@@ -75,9 +75,9 @@ static void write_call(const struct picture *p, const struct rv_message *m)
         rv_json_write(call.arguments, &arguments);
     indent(p, m, 1);
     rv_buf_puts(p->out, "-> ");
-    rv_cli_write_preview(rv_str_of(call.name), PREVIEW, p->out);
+    cli_write_preview(rv_str_of(call.name), PREVIEW, p->out);
     rv_buf_putc(p->out, ' ');
-    rv_cli_write_preview(rv_buf_str(&arguments), PREVIEW, p->out);
+    cli_write_preview(rv_buf_str(&arguments), PREVIEW, p->out);
     write_status(p, m);
     rv_buf_putc(p->out, '\n');
     rv_buf_fini(&arguments);
@@ -88,7 +88,7 @@ static void write_result(const struct picture *p, const struct rv_message *m)
 {
     indent(p, m, 1);
     rv_buf_puts(p->out, "<- ");
-    rv_cli_write_preview(m->content, PREVIEW, p->out);
+    cli_write_preview(m->content, PREVIEW, p->out);
     write_status(p, m);
     rv_buf_putc(p->out, '\n');
 }
@@ -115,33 +115,33 @@ static void write_head(const struct picture *p, const struct rv_session_row *row
     rv_buf *b = p->out;
 
     rv_buf_printf(b, "%ssession ", mark(p, "\033[1m"));
-    rv_cli_write_preview(rv_str_of(row->id), PREVIEW, b);
+    cli_write_preview(rv_str_of(row->id), PREVIEW, b);
     rv_buf_printf(b, "%s\n  name     ", mark(p, "\033[0m"));
-    rv_cli_write_preview(rv_str_of(row->name), PREVIEW, b);
+    cli_write_preview(rv_str_of(row->name), PREVIEW, b);
     rv_buf_puts(b, "\n  agent    ");
-    rv_cli_write_preview(rv_str_of(row->agent_name && row->agent_name[0] ? row->agent_name : "-"), PREVIEW, b);
+    cli_write_preview(rv_str_of(row->agent_name && row->agent_name[0] ? row->agent_name : "-"), PREVIEW, b);
     rv_buf_puts(b, "\n  user     ");
-    rv_cli_write_preview(rv_str_of(row->user[0] ? row->user : "-"), PREVIEW, b);
+    cli_write_preview(rv_str_of(row->user[0] ? row->user : "-"), PREVIEW, b);
     rv_buf_puts(b, "\n  status   ");
     rv_buf_puts(b, row->status);
     rv_buf_puts(b, "\n  tokens   ");
     rv_app_write_count(b, row->total_tokens);
     rv_buf_puts(b, "\n  begun    ");
-    rv_cli_write_moment(b, row->created_us);
+    cli_write_moment(b, row->created_us);
     rv_buf_puts(b, "\n  touched  ");
-    rv_cli_write_moment(b, row->updated_us);
+    cli_write_moment(b, row->updated_us);
     rv_buf_puts(b, "\n\n");
 }
 
 static int show(struct rv_cli *cli, rv_err **err)
 {
-    struct rv_message_filter filter = {.with_children = rv_cli_flag(cli, "children")};
+    struct rv_message_filter filter = {.with_children = cli_flag(cli, "children")};
     rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
     struct picture p = {.cli = cli, .out = &text};
     struct rv_session_row row = {0};
 
     int rc = rv_store_get_session(cli->store, &cli->app.scope, cli->words[0], &row, err);
-    if (rc == 0 && rv_cli_flag(cli, "json")) {
+    if (rc == 0 && cli_flag(cli, "json")) {
         rv_jw w = rv_jw_on(&text);
         rv_app_session_json(&row, &w);
         rv_buf_putc(&text, '\n');
@@ -152,7 +152,7 @@ static int show(struct rv_cli *cli, rv_err **err)
             rv_buf_puts(&text, "nothing was said yet\n");
     }
     rv_session_row_fini(&row);
-    return rv_cli_print(rc < 0 ? rc : 0, &text, err);
+    return cli_print(rc < 0 ? rc : 0, &text, err);
 }
 
 /* --- messages --- */
@@ -167,18 +167,18 @@ static int print_row(void *self, const struct rv_message *m, rv_err **err)
     rv_buf_putc(&line, '\n');
     int rc = rv_buf_check(&line, "message", err);
     if (rc == 0)
-        rv_cli_out(rv_buf_str(&line));
+        cli_out(rv_buf_str(&line));
     rv_buf_fini(&line);
     return rc;
 }
 
 static int messages(struct rv_cli *cli, rv_err **err)
 {
-    struct rv_message_filter filter = {.newest_first = rv_cli_flag(cli, "newest"),
-                                       .with_children = rv_cli_flag(cli, "children")};
+    struct rv_message_filter filter = {.newest_first = cli_flag(cli, "newest"),
+                                       .with_children = cli_flag(cli, "children")};
     void *session = (void *)(uintptr_t)cli->words[0];
 
-    int rc = rv_cli_int(cli, "limit", 0, 1000000000, &filter.limit, err);
+    int rc = cli_int(cli, "limit", 0, 1000000000, &filter.limit, err);
     if (rc == 0)
         rc = rv_store_read_messages(cli->store, &cli->app.scope, cli->words[0], &filter, print_row, session, err);
     return rc < 0 ? rc : RV_EXIT_COMPLETED;
@@ -273,7 +273,7 @@ static void begin_document(struct document *d, const struct rv_session_row *row)
 static int export_session(struct rv_cli *cli, rv_err **err)
 {
     struct document d = {.head = RV_BUF_INIT(RV_APP_MAX_TEXT), .messages = RV_BUF_INIT(RV_APP_MAX_TEXT)};
-    const struct rv_message_filter all = {.with_children = rv_cli_flag(cli, "children")};
+    const struct rv_message_filter all = {.with_children = cli_flag(cli, "children")};
     struct rv_session_row row = {0};
 
     int rc = rv_store_get_session(cli->store, &cli->app.scope, cli->words[0], &row, err);
@@ -287,7 +287,7 @@ static int export_session(struct rv_cli *cli, rv_err **err)
     rv_buf_puts(&d.head, d.messages.len ? "messages:\n" : "messages: []\n");
     rv_buf_add_str(&d.head, rv_buf_str(&d.messages));
     rv_buf_fini(&d.messages);
-    return rv_cli_print(rc, &d.head, err);
+    return cli_print(rc, &d.head, err);
 }
 
 /* --- the table --- */
@@ -301,7 +301,7 @@ static const struct rv_cli_option show_options[] = {
     {"json", 'j', NULL, "print the session as one JSON object, without messages", NULL, false},
 };
 
-const struct rv_cli_verb rv_verb_sessions_show = {
+const struct rv_cli_verb verb_sessions_show = {
     .name = "sessions show",
     .args = "SESSION",
     .summary = "show a conversation",
@@ -311,10 +311,10 @@ const struct rv_cli_verb rv_verb_sessions_show = {
     .examples = "reeve sessions show 2f6c0c5e-9a39-5f1c-8d0e-0c5a53a8a1d2\n"
                 "reeve sessions show 2f6c0c5e-9a39-5f1c-8d0e-0c5a53a8a1d2 --children | less",
     RV_CLI_OPTIONS(show_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     RV_CLI_ONE_WORD,
     .store = RV_CLI_READS,
-    .takes = &rv_cli_takes_sessions,
+    .takes = &cli_takes_sessions,
     .run = show,
 };
 
@@ -327,7 +327,7 @@ static const struct rv_cli_option export_options[] = {
     CHILDREN_OPTION,
 };
 
-const struct rv_cli_verb rv_verb_sessions_messages = {
+const struct rv_cli_verb verb_sessions_messages = {
     .name = "sessions messages",
     .args = "SESSION",
     .summary = "print the messages of a session, one JSON object a line",
@@ -336,13 +336,13 @@ const struct rv_cli_verb rv_verb_sessions_messages = {
         "reeve sessions messages 2f6c0c5e-9a39-5f1c-8d0e-0c5a53a8a1d2 --newest --limit 1 | jq -r .content\n"
         "reeve sessions messages 2f6c0c5e-9a39-5f1c-8d0e-0c5a53a8a1d2 --children | jq -c '[.seq, .message_type]'",
     RV_CLI_OPTIONS(messages_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     RV_CLI_ONE_WORD,
     .store = RV_CLI_READS,
-    .takes = &rv_cli_takes_sessions,
+    .takes = &cli_takes_sessions,
     .run = messages,
 };
-const struct rv_cli_verb rv_verb_sessions_export = {
+const struct rv_cli_verb verb_sessions_export = {
     .name = "sessions export",
     .args = "SESSION",
     .summary = "print a session as a YAML document",
@@ -350,9 +350,9 @@ const struct rv_cli_verb rv_verb_sessions_export = {
             "content, created_at, tool_calls and metadata.",
     .examples = "reeve sessions export 2f6c0c5e-9a39-5f1c-8d0e-0c5a53a8a1d2 > session.yaml",
     RV_CLI_OPTIONS(export_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     RV_CLI_ONE_WORD,
     .store = RV_CLI_READS,
-    .takes = &rv_cli_takes_sessions,
+    .takes = &cli_takes_sessions,
     .run = export_session,
 };

@@ -12,7 +12,7 @@
 static void show_progress(void *self, int64_t done, int64_t total)
 {
     (void)self;
-    rv_cli_say("\r\033[K%lld of %lld seeds%s", (long long)done, (long long)total, done < total ? "" : "\r\033[K");
+    cli_say("\r\033[K%lld of %lld seeds%s", (long long)done, (long long)total, done < total ? "" : "\r\033[K");
 }
 
 struct request {
@@ -24,23 +24,23 @@ struct request {
 
 static int read_request(struct rv_cli *cli, struct request *q, rv_err **err)
 {
-    const char *mode = rv_cli_value(cli, "mode");
+    const char *mode = cli_value(cli, "mode");
     enum rv_run_mode which = RV_MODE_UNSET;
     int64_t seed = 0;
 
     *q = (struct request){.opts = RV_SIM_OPTS_INIT,
                           .path = cli->words[0],
-                          .script = rv_cli_value(cli, "script"),
-                          .faults = rv_cli_value(cli, "faults"),
+                          .script = cli_value(cli, "script"),
+                          .faults = cli_value(cli, "faults"),
                           .workers = sysconf(_SC_NPROCESSORS_ONLN),
-                          .json = rv_cli_flag(cli, "json")};
+                          .json = cli_flag(cli, "json")};
     q->opts.first_seed = 1;
-    q->opts.use_mocks = rv_cli_flag(cli, "mock");
-    int rc = rv_cli_int(cli, "seeds", 1, INT64_C(1) << 32, &q->opts.n_seeds, err);
+    q->opts.use_mocks = cli_flag(cli, "mock");
+    int rc = cli_int(cli, "seeds", 1, INT64_C(1) << 32, &q->opts.n_seeds, err);
     if (rc == 0)
-        rc = rv_cli_int(cli, "workers", 1, MAX_WORKERS, &q->workers, err);
+        rc = cli_int(cli, "workers", 1, MAX_WORKERS, &q->workers, err);
     if (rc == 0)
-        rc = rv_cli_int(cli, "seed", 0, INT64_MAX, &seed, err);
+        rc = cli_int(cli, "seed", 0, INT64_MAX, &seed, err);
     if (rc == 0 && q->faults)
         rc = rv_sim_faults_of(rv_str_of(q->faults), &q->opts.faults, err);
     if (rc == 0 && mode)
@@ -49,7 +49,7 @@ static int read_request(struct rv_cli *cli, struct request *q, rv_err **err)
         return rc;
     if (mode)
         q->opts.mode = which;
-    if (rv_cli_value(cli, "seed")) {
+    if (cli_value(cli, "seed")) {
         q->opts.first_seed = (uint64_t)seed;
         q->opts.n_seeds = 1;
         q->opts.trace = true;
@@ -89,7 +89,7 @@ static int print_report(const struct request *q, const struct rv_sim_report *r, 
         if (r->has_failure)
             write_repeat(q, r, &text);
     }
-    int rc = rv_cli_print(0, &text, err);
+    int rc = cli_print(0, &text, err);
     return rc == 0 && r->has_failure ? RV_EXIT_FAILED : rc;
 }
 
@@ -102,7 +102,7 @@ static int simulate(struct rv_cli *cli, struct request *q, struct rv_app_subject
         int rc = rv_app_subject_load(&cli->app, q->path, q->script, &owns[i], &subjects[i], err);
         if (rc < 0)
             return rc;
-        if (i == 0 && !rv_cli_sound(cli, &owns[0].loaded, false))
+        if (i == 0 && !cli_sound(cli, &owns[0].loaded, false))
             return RV_EXIT_USAGE;
         if (!subjects[i].pipeline)
             return RV_FAIL(err, RV_E_STATE, "\"%s\" changed while it was read", q->path);
@@ -147,7 +147,7 @@ static const struct rv_cli_option sim_options[] = {
     {"json", 'j', NULL, "print the result as one JSON object", NULL, false},
 };
 
-const struct rv_cli_verb rv_verb_sim = {
+const struct rv_cli_verb verb_sim = {
     .name = "sim",
     .args = "PIPELINE",
     .summary = "simulate a pipeline with random answers, faults and crashes",
@@ -164,7 +164,7 @@ const struct rv_cli_verb rv_verb_sim = {
                 "reeve sim pipelines/confirm.yaml --seeds 100000 --faults crash,person\n"
                 "reeve sim pipelines/loop.yaml --seed 17                     # one run, step by step",
     RV_CLI_OPTIONS(sim_options),
-    .groups = {&rv_cli_of_pipelines},
+    .groups = {&cli_of_pipelines},
     .excludes = "seed seeds",
     RV_CLI_ONE_WORD,
     .run = sim,

@@ -14,7 +14,7 @@ static int fail(const struct rv_cli *cli, rv_err **err)
 {
     bool is_cancelled = rv_err_is(*err, RV_E_CANCELLED);
 
-    int status = rv_cli_report(cli, rv_err_steal(err));
+    int status = cli_report(cli, rv_err_steal(err));
     return is_cancelled ? RV_EXIT_CANCELLED : status == RV_EXIT_SCARCE ? status : RV_EXIT_USAGE;
 }
 
@@ -31,7 +31,7 @@ static int print_whole(const struct rv_cli *cli, const struct rv_store_stats *s,
 {
     rv_buf text = RV_BUF_INIT(16384);
 
-    if (rv_cli_flag(cli, "json")) {
+    if (cli_flag(cli, "json")) {
         rv_jw w = rv_jw_on(&text);
         rv_jw_obj(&w);
         rv_jw_kv_text(&w, "store", rv_store_url(cli->store));
@@ -48,14 +48,14 @@ static int print_whole(const struct rv_cli *cli, const struct rv_store_stats *s,
     } else {
         rv_buf_printf(&text, "%s is whole: %lld runs, %lld records, %lld values, ", rv_store_url(cli->store),
                       (long long)s->runs, (long long)s->records, (long long)s->blobs);
-        rv_cli_write_bytes(&text, s->bytes);
+        cli_write_bytes(&text, s->bytes);
         rv_buf_printf(&text, ", schema %lld\n", (long long)s->schema);
     }
-    return rv_cli_print(0, &text, err);
+    return cli_print(0, &text, err);
 }
 
 /* --json of `reeve gc --check` means nothing, as ever. */
-int rv_cli_check_store(struct rv_cli *cli, rv_err **err)
+int cli_check_store(struct rv_cli *cli, rv_err **err)
 {
     struct rv_store_stats s = {0};
 
@@ -63,7 +63,7 @@ int rv_cli_check_store(struct rv_cli *cli, rv_err **err)
     if (rc == 0)
         rc = rv_store_stats(cli->store, &s, err);
     if (rc < 0) {
-        int status = rv_cli_report(cli, rv_err_steal(err));
+        int status = cli_report(cli, rv_err_steal(err));
         return status == RV_EXIT_SCARCE ? status : RV_EXIT_FAILED; /* a damaged store, whatever its code is */
     }
     return print_whole(cli, &s, err);
@@ -73,7 +73,7 @@ static int check(struct rv_cli *cli, rv_err **err)
 {
     int rc = open_named(cli, RV_APP_STORE_READ, err);
 
-    return rc < 0 ? fail(cli, err) : rv_cli_check_store(cli, err);
+    return rc < 0 ? fail(cli, err) : cli_check_store(cli, err);
 }
 
 /* --- copy --- */
@@ -102,8 +102,8 @@ static int show_progress(void *self, const struct rv_store_copy_progress *p, rv_
     rv_buf_printf(&line, "\r\033[K%s %s: ", phases[p->phase], p->table);
     rv_app_write_count(&line, p->n_rows);
     rv_buf_puts(&line, " rows, ");
-    rv_cli_write_bytes(&line, p->bytes);
-    rv_cli_err(rv_buf_str(&line));
+    cli_write_bytes(&line, p->bytes);
+    cli_err(rv_buf_str(&line));
     rv_buf_fini(&line);
     return 0;
 }
@@ -145,14 +145,14 @@ static int print_copied_json(const struct rv_app_copied *c, rv_err **err)
     rv_jw_arr_end(&w);
     rv_jw_obj_end(&w);
     rv_buf_putc(&text, '\n');
-    return rv_cli_print(0, &text, err);
+    return cli_print(0, &text, err);
 }
 
 static int write_tables(const struct rv_store_copied *c, bool bold, rv_buf *b, rv_err **err)
 {
     static const struct rv_cli_column columns[] = {
         {"table", 0, false}, {"rows", 0, true}, {"bytes", 0, true}, {"sha256", 0, false}};
-    rv_cli_table *t = rv_cli_table_new(columns, RV_COUNT(columns));
+    rv_cli_table *t = cli_table_new(columns, RV_COUNT(columns));
     int rc;
 
     if (!t)
@@ -160,13 +160,13 @@ static int write_tables(const struct rv_store_copied *c, bool bold, rv_buf *b, r
     for (size_t i = 0; i < c->n_tables; i++) {
         if (c->tables[i].n_rows == 0)
             continue;
-        rv_cli_table_add_text(t, c->tables[i].name);
-        rv_cli_table_add_int(t, c->tables[i].n_rows);
-        rv_cli_table_add_int(t, c->tables[i].bytes);
-        rv_cli_table_add(t, (rv_str){c->tables[i].hash, SHOWN_HASH});
+        cli_table_add_text(t, c->tables[i].name);
+        cli_table_add_int(t, c->tables[i].n_rows);
+        cli_table_add_int(t, c->tables[i].bytes);
+        cli_table_add(t, (rv_str){c->tables[i].hash, SHOWN_HASH});
     }
-    rc = rv_cli_table_write(t, bold, b, err);
-    rv_cli_table_free(t);
+    rc = cli_table_write(t, bold, b, err);
+    cli_table_free(t);
     return rc;
 }
 
@@ -185,21 +185,21 @@ static int print_copied(const struct rv_cli *cli, const struct rv_app_copied *c,
     rv_buf_printf(&text, "%s is copied to %s and verified: ", c->from, c->to);
     rv_app_write_count(&text, count(&c->rows, false));
     rv_buf_printf(&text, " rows, sha256 %.*s\n", SHOWN_HASH, c->rows.hash);
-    return rv_cli_print(rc, &text, err);
+    return cli_print(rc, &text, err);
 }
 
 static int copy(struct rv_cli *cli, rv_err **err)
 {
-    struct shown shown = {.is_live = cli->err_tty && !rv_cli_flag(cli, "quiet")};
+    struct shown shown = {.is_live = cli->err_tty && !cli_flag(cli, "quiet")};
     const struct rv_app_copy_watch watch = {.self = &shown, .on_progress = show_progress};
     struct rv_app_copied done;
 
     int rc = rv_app_copy_store(&cli->app, cli->words[0], cli->words[1], &watch, &done, err);
     if (shown.last.tv_sec > 0)
-        rv_cli_err(RV_STR_LIT("\r\033[K"));
+        cli_err(RV_STR_LIT("\r\033[K"));
     if (rc < 0)
         return fail(cli, err);
-    rc = rv_cli_flag(cli, "json") ? print_copied_json(&done, err) : print_copied(cli, &done, err);
+    rc = cli_flag(cli, "json") ? print_copied_json(&done, err) : print_copied(cli, &done, err);
     rv_app_copied_fini(&done);
     return rc;
 }
@@ -210,9 +210,9 @@ static int print_migrated(const struct rv_cli *cli, const struct rv_app_migrated
 {
     rv_buf text = RV_BUF_INIT(16384);
     long long has = (long long)m->was.has, current = (long long)m->was.current;
-    bool is_dry = rv_cli_flag(cli, "dry-run");
+    bool is_dry = cli_flag(cli, "dry-run");
 
-    if (rv_cli_flag(cli, "json")) {
+    if (cli_flag(cli, "json")) {
         rv_jw w = rv_jw_on(&text);
         rv_jw_obj(&w);
         rv_jw_kv_text(&w, "store", m->url);
@@ -227,7 +227,7 @@ static int print_migrated(const struct rv_cli *cli, const struct rv_app_migrated
         rv_buf_printf(&text, "%s %s migrated from schema version %lld to %lld\n", m->url, is_dry ? "would be" : "is",
                       has, current);
     }
-    return rv_cli_print(0, &text, err);
+    return cli_print(0, &text, err);
 }
 
 static int migrate(struct rv_cli *cli, rv_err **err)
@@ -236,7 +236,7 @@ static int migrate(struct rv_cli *cli, rv_err **err)
 
     if (cli->n_words > 0)
         cli->app.store = cli->words[0];
-    int rc = rv_app_migrate_store(&cli->app, rv_cli_flag(cli, "dry-run"), &done, err);
+    int rc = rv_app_migrate_store(&cli->app, cli_flag(cli, "dry-run"), &done, err);
     if (rc < 0)
         return fail(cli, err);
     rc = print_migrated(cli, &done, err);
@@ -246,13 +246,13 @@ static int migrate(struct rv_cli *cli, rv_err **err)
 
 /* --- backup --- */
 
-int rv_cli_back_up(struct rv_cli *cli, const char *path, rv_err **err)
+int cli_back_up(struct rv_cli *cli, const char *path, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(16384);
 
     int rc = rv_store_backup(cli->store, path, err);
     rv_buf_printf(&text, "%s is copied to %s\n", rv_store_url(cli->store), path);
-    return rv_cli_print(rc, &text, err);
+    return cli_print(rc, &text, err);
 }
 
 static int backup(struct rv_cli *cli, rv_err **err)
@@ -260,7 +260,7 @@ static int backup(struct rv_cli *cli, rv_err **err)
     int rc = open_named(cli, RV_APP_STORE_READ, err);
 
     if (rc == 0)
-        rc = rv_cli_back_up(cli, cli->words[1], err);
+        rc = cli_back_up(cli, cli->words[1], err);
     return rc < 0 ? fail(cli, err) : rc;
 }
 
@@ -305,7 +305,7 @@ static const struct rv_cli_verb copy_verb = {
     .examples = "reeve store copy sqlite:runs.db postgres:///reeve\n"
                 "reeve store copy postgres:///reeve copy.db --json | jq -r .sha256",
     RV_CLI_OPTIONS(copy_options),
-    .groups = {&rv_cli_of_commits},
+    .groups = {&cli_of_commits},
     .min_words = 2,
     .max_words = 2,
     .run = copy,
@@ -320,7 +320,7 @@ static const struct rv_cli_verb migrate_verb = {
     .examples = "reeve store migrate --dry-run\n"
                 "reeve store migrate sqlite:runs.db",
     RV_CLI_OPTIONS(migrate_options),
-    .groups = {&rv_cli_of_commits},
+    .groups = {&cli_of_commits},
     .max_words = 1,
     .run = migrate,
 };
@@ -340,7 +340,7 @@ static const struct rv_cli_verb backup_verb = {
 
 static const struct rv_cli_verb *const subs[] = {&check_verb, &copy_verb, &migrate_verb, &backup_verb, NULL};
 
-const struct rv_cli_verb rv_verb_store = {
+const struct rv_cli_verb verb_store = {
     .name = "store",
     .args = "VERB",
     .summary = "check, copy, upgrade and back up a store",

@@ -52,16 +52,16 @@ static int read_at(const char *at, const char *zone_name, int64_t *out, rv_err *
 
 static int read_due(const struct rv_cli *cli, int64_t *out, rv_err **err)
 {
-    const char *at = rv_cli_value(cli, "at"), *delay = rv_cli_value(cli, "delay");
+    const char *at = cli_value(cli, "at"), *delay = cli_value(cli, "delay");
     int64_t us = 0;
     int rc = 0;
 
     if (at) {
-        rc = read_at(at, rv_cli_value(cli, "zone"), out, err);
+        rc = read_at(at, cli_value(cli, "zone"), out, err);
         return rc < 0 ? RV_WRAP(err, rc, "read --at") : 0;
     }
     if (delay)
-        rc = rv_cli_parse_duration(delay, &us, err);
+        rc = cli_parse_duration(delay, &us, err);
     *out = delay ? rv_app_now_us() + us : 0;
     return rc < 0 ? RV_WRAP(err, rc, "read --delay") : 0;
 }
@@ -76,12 +76,12 @@ static int conclude(struct rv_cli *cli, rv_store *store, const struct rv_app_pas
     if (rc < 0)
         return rc;
     const rv_envelope *env = rv_run_envelope(r.run);
-    rc = rv_cli_print_result(cli, rv_app_past_pipeline(p), p->row.status, env, err);
+    rc = cli_print_result(cli, rv_app_past_pipeline(p), p->row.status, env, err);
     if (rc == 0 && p->row.status == RV_RUN_INTERRUPTED)
-        rv_cli_say_pending(cli, env, store, p->row.id);
-    rv_cli_explain_end(cli, rv_app_past_pipeline(p), p->row.status, env, NULL);
+        cli_say_pending(cli, env, store, p->row.id);
+    cli_explain_end(cli, rv_app_past_pipeline(p), p->row.status, env, NULL);
     rv_replayed_fini(&r);
-    return rc < 0 ? rc : rv_cli_exit_of(p->row.status);
+    return rc < 0 ? rc : cli_exit_of(p->row.status);
 }
 
 static int wait_for(struct rv_cli *cli, rv_store *store, const char *run, rv_err **err)
@@ -90,7 +90,7 @@ static int wait_for(struct rv_cli *cli, rv_store *store, const char *run, rv_err
 
     int rc = rv_app_past_open(store, &cli->app.scope, run, &p, err);
     if (rc == 0)
-        rc = rv_cli_follow(store, &p, RV_CLI_UNTIL_WAITS, rv_cli_flag(cli, "events"), err);
+        rc = cli_follow(store, &p, RV_CLI_UNTIL_WAITS, cli_flag(cli, "events"), err);
     if (rc == 0)
         rc = conclude(cli, store, &p, err);
     rv_app_past_fini(&p);
@@ -102,13 +102,13 @@ static int wait_for(struct rv_cli *cli, rv_store *store, const char *run, rv_err
 static int submit_env(struct rv_cli *cli, struct rv_app_run *run, const rv_envelope *env, rv_err **err)
 {
     const char *labels[MAX_LABELS];
-    struct rv_app_submit how = {.key = rv_cli_value(cli, "key"), .labels = labels};
+    struct rv_app_submit how = {.key = cli_value(cli, "key"), .labels = labels};
     struct rv_app_submitted out;
     rv_buf text = RV_BUF_INIT(RV_STORE_MAX_ID + 2);
 
-    int rc = rv_cli_values(cli, "label", labels, RV_COUNT(labels), &how.n_labels, err);
+    int rc = cli_values(cli, "label", labels, RV_COUNT(labels), &how.n_labels, err);
     if (rc == 0)
-        rc = rv_cli_int(cli, "priority", -RV_TASK_MAX_PRIORITY, RV_TASK_MAX_PRIORITY, &how.priority, err);
+        rc = cli_int(cli, "priority", -RV_TASK_MAX_PRIORITY, RV_TASK_MAX_PRIORITY, &how.priority, err);
     if (rc == 0)
         rc = read_due(cli, &how.due_us, err);
     if (rc == 0)
@@ -118,14 +118,14 @@ static int submit_env(struct rv_cli *cli, struct rv_app_run *run, const rv_envel
     if (rc < 0)
         return rc;
     if (!out.is_new)
-        rv_cli_say("run %s was submitted with this key before\n", out.run);
-    if (rv_cli_flag(cli, "wait")) {
+        cli_say("run %s was submitted with this key before\n", out.run);
+    if (cli_flag(cli, "wait")) {
         if (out.is_new)
-            rv_cli_say("run %s\n", out.run);
+            cli_say("run %s\n", out.run);
         return wait_for(cli, run->store, out.run, err);
     }
     rv_buf_printf(&text, "%s\n", out.run);
-    return rv_cli_print(0, &text, err);
+    return cli_print(0, &text, err);
 }
 
 static int submit_loaded(struct rv_cli *cli, struct rv_app_loaded *loaded, rv_err **err)
@@ -133,15 +133,15 @@ static int submit_loaded(struct rv_cli *cli, struct rv_app_loaded *loaded, rv_er
     struct rv_app_run run = {0};
     rv_envelope *env = NULL;
 
-    if (!rv_cli_sound(cli, loaded, false))
+    if (!cli_sound(cli, loaded, false))
         return RV_EXIT_USAGE;
-    int rc = rv_app_check(loaded, rv_cli_flag(cli, "mock"), err); /* nothing is kept of a run that cannot work */
-    if (rc == 0 && !rv_cli_sound(cli, loaded, false))
+    int rc = rv_app_check(loaded, cli_flag(cli, "mock"), err); /* nothing is kept of a run that cannot work */
+    if (rc == 0 && !cli_sound(cli, loaded, false))
         return RV_EXIT_USAGE;
     if (rc == 0)
-        rc = rv_cli_envelope(cli, &env, err);
+        rc = cli_envelope(cli, &env, err);
     if (rc == 0)
-        rc = rv_cli_run_opts(cli, loaded, &run, err);
+        rc = cli_run_opts(cli, loaded, &run, err);
     if (rc == 0)
         rc = submit_env(cli, &run, env, err);
     rv_envelope_free(env);
@@ -151,7 +151,7 @@ static int submit_loaded(struct rv_cli *cli, struct rv_app_loaded *loaded, rv_er
 
 static int submit(struct rv_cli *cli, rv_err **err)
 {
-    const struct rv_app_load_opts opts = {.script = rv_cli_value(cli, "script"), .connects = true, .keeps = true};
+    const struct rv_app_load_opts opts = {.script = cli_value(cli, "script"), .connects = true, .keeps = true};
     struct rv_app_loaded loaded;
 
     int rc = rv_app_load(&cli->app, cli->words[0], &opts, &loaded, err);
@@ -162,7 +162,7 @@ static int submit(struct rv_cli *cli, rv_err **err)
     return rc;
 }
 
-const struct rv_cli_verb rv_verb_submit = {
+const struct rv_cli_verb verb_submit = {
     .name = "submit",
     .args = "PIPELINE",
     .summary = "queue a run for a worker",
@@ -176,7 +176,7 @@ const struct rv_cli_verb rv_verb_submit = {
                 "reeve submit pipelines/hooks.yaml --input hi --wait   # as `reeve run`, but a worker does it\n"
                 "reeve submit pipelines/hooks.yaml --input hi --label gpu --priority 5 --delay 15min",
     RV_CLI_OPTIONS(submit_options),
-    .groups = {&rv_cli_of_places, &rv_cli_of_commits},
+    .groups = {&cli_of_places, &cli_of_commits},
     .excludes = "json state events; at delay",
     .needs = "json wait; state wait; events wait",
     RV_CLI_ONE_WORD,

@@ -18,11 +18,11 @@ static void write_note(const struct rv_task_row *row, int64_t now_us, rv_buf *b)
     } else if (row->status == RV_TASK_WAITING) {
         rv_buf_puts(b, row->scheduled_us > now_us ? "due in " : "due");
         if (row->scheduled_us > now_us)
-            rv_cli_write_age(b, row->scheduled_us - now_us);
+            cli_write_age(b, row->scheduled_us - now_us);
     }
     if (row->error && row->status != RV_TASK_COMPLETED && row->status != RV_TASK_PROCESSING) {
         rv_buf_puts(b, row->status == RV_TASK_WAITING ? ": " : "");
-        rv_cli_write_preview(rv_str_of(row->error), 2 * NOTE_CHARS, b);
+        cli_write_preview(rv_str_of(row->error), 2 * NOTE_CHARS, b);
     }
 }
 
@@ -30,16 +30,16 @@ static void add_row(struct rv_cli_list *l, const struct rv_task_row *row)
 {
     rv_buf age = RV_BUF_INIT(64), note = RV_BUF_INIT(4096), retries = RV_BUF_INIT(64);
 
-    rv_cli_write_age(&age, l->now_us - row->created_us);
+    cli_write_age(&age, l->now_us - row->created_us);
     rv_buf_printf(&retries, "%lld/%lld", (long long)row->retry_count, (long long)row->max_retries);
     write_note(row, l->now_us, &note);
-    rv_cli_table_add_text(l->table, row->id);
-    rv_cli_table_add_text(l->table, row->type);
-    rv_cli_table_add_text(l->table, rv_task_status_text(row->status));
-    rv_cli_table_add_text(l->table, row->tier);
-    rv_cli_table_add(l->table, rv_buf_str(&retries));
-    rv_cli_table_add(l->table, rv_buf_str(&age));
-    rv_cli_table_add_text(l->table, note.len > 0 ? rv_buf_cstr(&note) : NULL);
+    cli_table_add_text(l->table, row->id);
+    cli_table_add_text(l->table, row->type);
+    cli_table_add_text(l->table, rv_task_status_text(row->status));
+    cli_table_add_text(l->table, row->tier);
+    cli_table_add(l->table, rv_buf_str(&retries));
+    cli_table_add(l->table, rv_buf_str(&age));
+    cli_table_add_text(l->table, note.len > 0 ? rv_buf_cstr(&note) : NULL);
     rv_buf_fini(&age);
     rv_buf_fini(&note);
     rv_buf_fini(&retries);
@@ -50,7 +50,7 @@ static int take_task(void *self, const struct rv_task_row *row, rv_err **err)
     struct rv_cli_list *l = self;
 
     (void)err;
-    if (!rv_cli_list_takes(l))
+    if (!cli_list_takes(l))
         return 0;
     if (l->table)
         add_row(l, row);
@@ -65,7 +65,7 @@ static int read_statuses(struct rv_cli *cli, unsigned *out, rv_err **err)
 {
     const char *word;
 
-    for (size_t i = 0; (word = rv_cli_nth(cli, "status", i)); i++) {
+    for (size_t i = 0; (word = cli_nth(cli, "status", i)); i++) {
         enum rv_task_status status;
         int rc = rv_task_status_of(rv_str_of(word), &status, err);
         if (rc < 0)
@@ -78,9 +78,9 @@ static int read_statuses(struct rv_cli *cli, unsigned *out, rv_err **err)
 static int read_list(struct rv_cli *cli, unsigned statuses, struct rv_cli_list *l, rv_err **err)
 {
     struct rv_task_filter filter = {.statuses = statuses,
-                                    .type = rv_cli_value(cli, "type"),
-                                    .key = rv_cli_value(cli, "key"),
-                                    .worker = rv_cli_value(cli, "worker"),
+                                    .type = cli_value(cli, "type"),
+                                    .key = cli_value(cli, "key"),
+                                    .worker = cli_value(cli, "worker"),
                                     .limit = l->read};
     int rc = statuses ? 0 : read_statuses(cli, &filter.statuses, err);
 
@@ -95,11 +95,11 @@ static int list_tasks(struct rv_cli *cli, unsigned statuses, rv_err **err)
         {"RETRIES", 0, true}, {"AGE", 0, false},   {"NOTE", NOTE_CHARS, false},
     };
     struct rv_cli_list l = {.what = "tasks", .words = "ids", .is_cut = true};
-    int rc = rv_cli_list_begin(cli, &l, columns, RV_COUNT(columns), err);
+    int rc = cli_list_begin(cli, &l, columns, RV_COUNT(columns), err);
 
     if (rc == 0)
         rc = read_list(cli, statuses, &l, err);
-    return rv_cli_list_end(cli, &l, rc, err);
+    return cli_list_end(cli, &l, rc, err);
 }
 
 static int list(struct rv_cli *cli, rv_err **err)
@@ -130,7 +130,7 @@ static int each_word(struct rv_cli *cli, change_fn *change, rv_err **err)
         rv_task_row_fini(&row);
     }
     if (said.len > 0) /* also of those before the one that failed */
-        rv_cli_out(rv_buf_str(&said));
+        cli_out(rv_buf_str(&said));
     rv_buf_fini(&said);
     return rc;
 }
@@ -170,14 +170,14 @@ static int cancel(struct rv_cli *cli, rv_err **err)
 
 static int prune(struct rv_cli *cli, rv_err **err)
 {
-    const char *age = rv_cli_value(cli, "older-than");
+    const char *age = cli_value(cli, "older-than");
     rv_buf said = RV_BUF_INIT(200);
     int64_t us = 0, n = PRUNE_BATCH, all = 0, n_schedules = 0;
     int rc;
 
     if (!age)
-        return rv_cli_usage(cli, err, "say how old: --older-than 30d");
-    rc = rv_cli_parse_duration(age, &us, err);
+        return cli_usage(cli, err, "say how old: --older-than 30d");
+    rc = cli_parse_duration(age, &us, err);
     while (rc == 0 && n == PRUNE_BATCH) {
         rc = rv_store_prune_tasks(cli->store, rv_app_now_us() - us, PRUNE_BATCH, &n, err);
         all += rc == 0 ? n : 0;
@@ -188,7 +188,7 @@ static int prune(struct rv_cli *cli, rv_err **err)
     if (n_schedules > 0)
         rv_buf_printf(&said, "%lld schedule%s that had ended deleted\n", (long long)n_schedules,
                       n_schedules == 1 ? "" : "s");
-    return rv_cli_print(rc, &said, err);
+    return cli_print(rc, &said, err);
 }
 
 /* --- lanes --- */
@@ -209,26 +209,26 @@ static int take_lane(void *self, const struct rv_task_lane *lane, rv_err **err)
         rv_app_lane_json(lane, l->json);
         return 0;
     }
-    rv_cli_table_add_text(l->table, lane->tenant);
-    rv_cli_table_add_int(l->table, lane->class_id);
-    rv_cli_table_add_text(l->table, lane->tier);
-    rv_cli_table_add_int(l->table, lane->n_pending);
-    rv_cli_table_add_int(l->table, lane->n_processing);
-    rv_cli_table_add_int(l->table, lane->share.weight);
+    cli_table_add_text(l->table, lane->tenant);
+    cli_table_add_int(l->table, lane->class_id);
+    cli_table_add_text(l->table, lane->tier);
+    cli_table_add_int(l->table, lane->n_pending);
+    cli_table_add_int(l->table, lane->n_processing);
+    cli_table_add_int(l->table, lane->share.weight);
     if (lane->share.cap > 0)
-        rv_cli_table_add_int(l->table, lane->share.cap);
+        cli_table_add_int(l->table, lane->share.cap);
     else
-        rv_cli_table_add_text(l->table, NULL);
+        cli_table_add_text(l->table, NULL);
     return 0;
 }
 
 static int set_share(struct rv_cli *cli, rv_err **err)
 {
     struct rv_task_share share = {.weight = 1};
-    int rc = rv_cli_int(cli, "weight", 1, RV_TASK_MAX_WEIGHT, &share.weight, err);
+    int rc = cli_int(cli, "weight", 1, RV_TASK_MAX_WEIGHT, &share.weight, err);
 
     if (rc == 0)
-        rc = rv_cli_int(cli, "cap", 0, 1000000, &share.cap, err);
+        rc = cli_int(cli, "cap", 0, 1000000, &share.cap, err);
     return rc < 0 ? rc : rv_store_set_share(cli->store, cli->app.scope.tenant, &share, err);
 }
 
@@ -237,12 +237,12 @@ static int share(struct rv_cli *cli, rv_err **err)
     rv_buf said = RV_BUF_INIT(1000);
     int rc;
 
-    if (!rv_cli_value(cli, "weight") && !rv_cli_value(cli, "cap"))
-        return rv_cli_usage(cli, err, "nothing to change: give --weight or --cap");
+    if (!cli_value(cli, "weight") && !cli_value(cli, "cap"))
+        return cli_usage(cli, err, "nothing to change: give --weight or --cap");
     rc = set_share(cli, err);
     rv_buf_printf(&said, "the share of tenant %s is changed\n",
                   cli->app.scope.tenant ? cli->app.scope.tenant : RV_STORE_TENANT);
-    return rv_cli_print(rc, &said, err);
+    return cli_print(rc, &said, err);
 }
 
 static int lanes(struct rv_cli *cli, rv_err **err)
@@ -252,10 +252,10 @@ static int lanes(struct rv_cli *cli, rv_err **err)
                                                    {"CAP", 0, true}};
     rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
     rv_jw w = rv_jw_on(&text);
-    struct lanes l = {.json = rv_cli_flag(cli, "json") ? &w : NULL};
+    struct lanes l = {.json = cli_flag(cli, "json") ? &w : NULL};
     int rc = 0;
 
-    if (!l.json && !(l.table = rv_cli_table_new(columns, RV_COUNT(columns))))
+    if (!l.json && !(l.table = cli_table_new(columns, RV_COUNT(columns))))
         rc = RV_FAIL(err, RV_E_NOMEM, "list lanes");
     if (l.json)
         rv_jw_arr(&w);
@@ -265,12 +265,12 @@ static int lanes(struct rv_cli *cli, rv_err **err)
         rv_jw_arr_end(&w);
         rv_buf_putc(&text, '\n');
     } else if (rc == 0) {
-        rc = rv_cli_table_write(l.table, cli->out_color, &text, err);
+        rc = cli_table_write(l.table, cli->out_color, &text, err);
     }
-    rc = rv_cli_print(rc, &text, err);
+    rc = cli_print(rc, &text, err);
     if (rc == 0 && l.n == 0 && l.table)
-        rv_cli_say("no tasks yet\n");
-    rv_cli_table_free(l.table);
+        cli_say("no tasks yet\n");
+    cli_table_free(l.table);
     return rc;
 }
 
@@ -319,7 +319,7 @@ static const struct rv_cli_verb list_verb = {
                 "reeve tasks list --status pending --status processing\n"
                 "reeve tasks list --json | jq -r '.[] | select(.retry_count > 0) | .id'",
     RV_CLI_OPTIONS(list_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     .excludes = "json ids",
     .store = RV_CLI_READS_IF_ANY,
     .run = list,
@@ -332,7 +332,7 @@ static const struct rv_cli_verb dead_verb = {
     .examples = "reeve tasks dead\n"
                 "reeve tasks dead --type run --ids | xargs -r reeve tasks retry",
     RV_CLI_OPTIONS(dead_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     .excludes = "json ids",
     .store = RV_CLI_READS_IF_ANY,
     .run = dead,
@@ -343,10 +343,10 @@ static const struct rv_cli_verb retry_verb = {
     .summary = "put failed or cancelled tasks back into the queue",
     .text = "The task is pending at once and has all its retries again. A unique prefix of an id is enough.",
     .examples = "reeve tasks retry task_8f14e45fceea167a",
-    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_stores, &cli_of_commits},
     .min_words = 1,
     .max_words = RV_CLI_MAX_ARGS,
-    .takes = &rv_cli_takes_tasks,
+    .takes = &cli_takes_tasks,
     .store = RV_CLI_CHANGES,
     .run = retry,
 };
@@ -357,10 +357,10 @@ static const struct rv_cli_verb cancel_verb = {
     .text = "A waiting or pending task is cancelled at once. The worker of a task in progress is asked to stop; the\n"
             "task is cancelled when it does. A unique prefix of an id is enough.",
     .examples = "reeve tasks cancel task_8f14e45fceea167a",
-    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_stores, &cli_of_commits},
     .min_words = 1,
     .max_words = RV_CLI_MAX_ARGS,
-    .takes = &rv_cli_takes_tasks,
+    .takes = &cli_takes_tasks,
     .store = RV_CLI_CHANGES,
     .run = cancel,
 };
@@ -373,7 +373,7 @@ static const struct rv_cli_verb prune_verb = {
             "that have ended. Runs are kept; `reeve gc` deletes those.",
     .examples = "reeve tasks prune --older-than 30d",
     RV_CLI_OPTIONS(prune_options),
-    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_stores, &cli_of_commits},
     .store = RV_CLI_CHANGES,
     .run = prune,
 };
@@ -385,7 +385,7 @@ static const struct rv_cli_verb lanes_verb = {
             "turn, by weight.",
     .examples = "reeve tasks lanes --tenant acme",
     RV_CLI_OPTIONS(lanes_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     .store = RV_CLI_READS_IF_ANY,
     .run = lanes,
 };
@@ -398,16 +398,16 @@ static const struct rv_cli_verb share_verb = {
         "is set to its default.",
     .examples = "reeve tasks share --tenant acme --weight 3 --cap 20",
     RV_CLI_OPTIONS(share_options),
-    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_stores, &cli_of_commits},
     .store = RV_CLI_CHANGES,
     .run = share,
 };
 
 static const struct rv_cli_verb *const subs[] = {
-    &list_verb,   &rv_verb_tasks_show, &rv_verb_tasks_add, &dead_verb,  &retry_verb,
-    &cancel_verb, &lanes_verb,         &share_verb,        &prune_verb, NULL};
+    &list_verb,   &verb_tasks_show, &verb_tasks_add, &dead_verb,  &retry_verb,
+    &cancel_verb, &lanes_verb,      &share_verb,     &prune_verb, NULL};
 
-const struct rv_cli_verb rv_verb_tasks = {
+const struct rv_cli_verb verb_tasks = {
     .name = "tasks",
     .args = "VERB",
     .summary = "list, inspect and manage the queue of tasks",

@@ -20,21 +20,21 @@ static int read_needs(const struct rv_cli *cli, struct rv_needs *out, rv_err **e
     const char *label;
     int rc = 0;
 
-    for (size_t i = 0; rc == 0 && (label = rv_cli_nth(cli, "label", i)); i++)
+    for (size_t i = 0; rc == 0 && (label = cli_nth(cli, "label", i)); i++)
         rc = rv_needs_add_label(out, label, err);
     return rc;
 }
 
 static int read_numbers(const struct rv_cli *cli, struct rv_new_task *task, rv_err **err)
 {
-    const char *delay = rv_cli_value(cli, "delay");
+    const char *delay = cli_value(cli, "delay");
     int64_t us = 0;
 
-    int rc = rv_cli_int(cli, "priority", -RV_TASK_MAX_PRIORITY, RV_TASK_MAX_PRIORITY, &task->priority, err);
+    int rc = cli_int(cli, "priority", -RV_TASK_MAX_PRIORITY, RV_TASK_MAX_PRIORITY, &task->priority, err);
     if (rc == 0)
-        rc = rv_cli_int(cli, "retries", 0, RV_TASK_MAX_RETRIES, &task->max_retries, err);
+        rc = cli_int(cli, "retries", 0, RV_TASK_MAX_RETRIES, &task->max_retries, err);
     if (rc == 0 && delay) {
-        rc = rv_cli_parse_duration(delay, &us, err);
+        rc = cli_parse_duration(delay, &us, err);
         if (rc < 0)
             return RV_WRAP(err, rc, "read --delay");
     }
@@ -45,7 +45,7 @@ static int read_numbers(const struct rv_cli *cli, struct rv_new_task *task, rv_e
 static int add(struct rv_cli *cli, rv_err **err)
 {
     const struct rv_store_scope *scope = &cli->app.scope;
-    const char *given = rv_cli_value(cli, "payload"), *file = rv_cli_value(cli, "payload-file");
+    const char *given = cli_value(cli, "payload"), *file = cli_value(cli, "payload-file");
     rv_buf payload = RV_BUF_INIT(RV_TASK_MAX_JSON), text = RV_BUF_INIT(RV_STORE_MAX_ID + 2);
     struct rv_needs needs = {NULL, 0};
     struct rv_enqueued out;
@@ -54,19 +54,18 @@ static int add(struct rv_cli *cli, rv_err **err)
                                .tenant = scope->tenant,
                                .user = scope->user && scope->user[0] ? scope->user : NULL,
                                .type = cli->words[0],
-                               .key = rv_cli_value(cli, "key"),
+                               .key = cli_value(cli, "key"),
                                .max_retries = RV_UNSET,
                                .now_us = rv_app_now_us()};
 
     if (strcmp(task.type, RV_TASK_OF_RUN) == 0)
-        return rv_cli_usage(cli, err, "tasks of type \"%s\" are runs: `reeve submit PIPELINE` queues one",
-                            RV_TASK_OF_RUN);
+        return cli_usage(cli, err, "tasks of type \"%s\" are runs: `reeve submit PIPELINE` queues one", RV_TASK_OF_RUN);
     rv_id_make(rv_rand_system(), "task_", id);
     int rc = read_numbers(cli, &task, err);
     if (rc == 0)
         rc = read_needs(cli, &needs, err);
     if (rc == 0 && (given || file)) {
-        rc = rv_cli_read_text(given, file, &payload, err);
+        rc = cli_read_text(given, file, &payload, err);
         if (rc == 0)
             rc = rv_buf_check(&payload, "payload", err);
         if (rc < 0)
@@ -80,15 +79,15 @@ static int add(struct rv_cli *cli, rv_err **err)
     if (rc == 0)
         rc = rv_store_enqueue(cli->store, &task, &out, err);
     if (rc == 0 && !out.is_new)
-        rv_cli_say("task %s was added with this key before\n", out.id);
+        cli_say("task %s was added with this key before\n", out.id);
     if (rc == 0)
         rv_buf_printf(&text, "%s\n", out.id);
     rv_needs_fini(&needs);
     rv_buf_fini(&payload);
-    return rv_cli_print(rc, &text, err);
+    return cli_print(rc, &text, err);
 }
 
-const struct rv_cli_verb rv_verb_tasks_add = {
+const struct rv_cli_verb verb_tasks_add = {
     .name = "tasks add",
     .args = "TYPE",
     .summary = "queue a task for the handlers of workers",
@@ -102,7 +101,7 @@ const struct rv_cli_verb rv_verb_tasks_add = {
     .examples = "reeve tasks add news --payload '{\"input\": \"today\"}' --user ada\n"
                 "reeve tasks add backup --key nightly --delay 2h",
     RV_CLI_OPTIONS(add_options),
-    .groups = {&rv_cli_of_stores, &rv_cli_of_commits},
+    .groups = {&cli_of_stores, &cli_of_commits},
     .excludes = "payload payload-file",
     RV_CLI_ONE_WORD,
     .run = add,

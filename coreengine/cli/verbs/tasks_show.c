@@ -7,32 +7,32 @@ static void put_json(rv_buf *b, const char *label, rv_str json)
     if (!json.ptr || json.len == 0)
         return;
     rv_buf_printf(b, "%-*s", RV_CLI_LABEL, label);
-    rv_cli_write_lines(json, b);
+    cli_write_lines(json, b);
     rv_buf_putc(b, '\n');
 }
 
 static void write_task(const struct rv_task_row *row, rv_buf *b)
 {
-    rv_cli_put_line(b, "task", row->id);
-    rv_cli_put_line(b, "type", row->type);
+    cli_put_line(b, "task", row->id);
+    cli_put_line(b, "type", row->type);
     rv_buf_printf(b, "%-*s%s%s\n", RV_CLI_LABEL, "status", rv_task_status_text(row->status),
                   row->cancel_requested ? ", to be cancelled" : "");
-    rv_cli_put_line(b, "tenant", row->tenant);
-    rv_cli_put_line(b, "user", row->user);
-    rv_cli_put_line(b, "tier", row->tier);
-    rv_cli_put_line(b, "key", row->key);
+    cli_put_line(b, "tenant", row->tenant);
+    cli_put_line(b, "user", row->user);
+    cli_put_line(b, "tier", row->tier);
+    cli_put_line(b, "key", row->key);
     if (row->priority != 0)
         rv_buf_printf(b, "%-*s%lld\n", RV_CLI_LABEL, "priority", (long long)row->priority);
     rv_buf_printf(b, "%-*s%lld, retries %lld of %lld\n", RV_CLI_LABEL, "attempts", (long long)row->attempt,
                   (long long)row->retry_count, (long long)row->max_retries);
-    rv_cli_put_moment(b, "created", row->created_us);
+    cli_put_moment(b, "created", row->created_us);
     if (!rv_task_status_is_final(row->status))
-        rv_cli_put_moment(b, "due", row->scheduled_us);
-    rv_cli_put_moment(b, "started", row->started_us);
-    rv_cli_put_moment(b, "ended", row->completed_us);
-    rv_cli_put_line(b, "worker", row->worker);
-    rv_cli_put_moment(b, "lease until", row->lease_until_us);
-    rv_cli_put_line(b, "error", row->error);
+        cli_put_moment(b, "due", row->scheduled_us);
+    cli_put_moment(b, "started", row->started_us);
+    cli_put_moment(b, "ended", row->completed_us);
+    cli_put_line(b, "worker", row->worker);
+    cli_put_moment(b, "lease until", row->lease_until_us);
+    cli_put_line(b, "error", row->error);
     put_json(b, "payload", row->payload);
     put_json(b, "result", row->result);
 }
@@ -45,23 +45,23 @@ static int write_event(void *self, const struct rv_task_event *e, rv_err **err)
     if (e->seq == 1)
         rv_buf_puts(b, "\nevents\n");
     rv_buf_puts(b, "  ");
-    rv_cli_write_moment(b, e->at_us);
+    cli_write_moment(b, e->at_us);
     rv_buf_printf(b, "  %s", e->kind);
     if (e->attempt > 0)
         rv_buf_printf(b, ", attempt %lld", (long long)e->attempt);
     if (e->worker) {
         rv_buf_puts(b, " of ");
-        rv_cli_write_safe(rv_str_of(e->worker), b);
+        cli_write_safe(rv_str_of(e->worker), b);
     }
     if (e->retry > 0)
         rv_buf_printf(b, ", retry %lld of %lld", (long long)e->retry, (long long)e->max_retries);
     if (e->next_us > 0) {
         rv_buf_puts(b, ", next attempt ");
-        rv_cli_write_moment(b, e->next_us);
+        cli_write_moment(b, e->next_us);
     }
     if (e->text) {
         rv_buf_puts(b, ": ");
-        rv_cli_write_lines(rv_str_of(e->text), b);
+        cli_write_lines(rv_str_of(e->text), b);
     }
     rv_buf_putc(b, '\n');
     return 0;
@@ -74,7 +74,7 @@ static int show(struct rv_cli *cli, rv_err **err)
     struct rv_task_row row = {0};
     int rc = rv_app_find_task(cli->store, &cli->app.scope, cli->words[0], &row, err);
 
-    if (rc == 0 && rv_cli_flag(cli, "json")) {
+    if (rc == 0 && cli_flag(cli, "json")) {
         rc = rv_app_task_json_whole(cli->store, &cli->app.scope, &row, &w, err);
         rv_buf_putc(&text, '\n');
     } else if (rc == 0) {
@@ -82,14 +82,14 @@ static int show(struct rv_cli *cli, rv_err **err)
         rc = rv_store_list_task_events(cli->store, &cli->app.scope, row.id, write_event, &text, err);
     }
     rv_task_row_fini(&row);
-    return rv_cli_print(rc, &text, err);
+    return cli_print(rc, &text, err);
 }
 
 static const struct rv_cli_option options[] = {
     {"json", 'j', NULL, "print a JSON object with the events of the task", NULL, false},
 };
 
-const struct rv_cli_verb rv_verb_tasks_show = {
+const struct rv_cli_verb verb_tasks_show = {
     .name = "tasks show",
     .args = "TASK",
     .summary = "show a task and what happened to it",
@@ -98,9 +98,9 @@ const struct rv_cli_verb rv_verb_tasks_show = {
     .examples = "reeve tasks show task_8f14\n"
                 "reeve tasks show task_8f14 --json | jq '.events[] | select(.event == \"retrying\")'",
     RV_CLI_OPTIONS(options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     RV_CLI_ONE_WORD,
-    .takes = &rv_cli_takes_tasks,
+    .takes = &cli_takes_tasks,
     .store = RV_CLI_READS,
     .run = show,
 };

@@ -12,8 +12,8 @@
 #define MAX_NEAREST 200   /* bytes of the name that a hint shows; the rest is cut */
 #define MAX_MODELS  32    /* columns of a table that people still read */
 
-static const struct rv_test_format *const formats[] = {&rv_test_as_json, &rv_test_as_tap, &rv_test_as_junit,
-                                                       &rv_test_as_html};
+static const struct rv_test_format *const formats[] = {&cli_test_as_json, &cli_test_as_tap, &cli_test_as_junit,
+                                                       &cli_test_as_html};
 
 /* What a whole command gathers. */
 struct session {
@@ -55,11 +55,11 @@ static int run_one(struct session *s, const char *path, struct rv_app_loaded *l,
     s->to.n_played += r.n_played;
     if (!rv_test_passed(&r)) {
         s->to.n_failed++;
-        s->to.n_not_begun += !rv_test_began(&r);
+        s->to.n_not_begun += !cli_test_began(&r);
         worsen(s, RV_EXIT_FAILED);
     }
     s->format->test(&s->to, l->pipeline, &r);
-    rc = rv_test_tables_add(&s->to.tables, path, &r, err);
+    rc = cli_test_tables_add(&s->to.tables, path, &r, err);
     rv_test_report_fini(&r);
     return rc;
 }
@@ -72,8 +72,8 @@ static void report_coverage(struct session *s, const struct rv_pipeline *p, cons
         s->format->coverage(&s->to, c);
     if (s->min_percent < 0 || n.percent >= (double)s->min_percent)
         return;
-    rv_cli_say("reeve: %s: its tests cover %.1f %% of stages and routes, less than %lld %%\n", p->file, n.percent,
-               (long long)s->min_percent);
+    cli_say("reeve: %s: its tests cover %.1f %% of stages and routes, less than %lld %%\n", p->file, n.percent,
+            (long long)s->min_percent);
     worsen(s, RV_EXIT_FAILED);
 }
 
@@ -150,7 +150,7 @@ static int run_tests(struct session *s, const char *path, struct rv_app_loaded *
 static void show(struct session *s)
 {
     if (!s->format->is_one_document && s->to.out.rc == 0) {
-        rv_cli_out_now(rv_buf_str(&s->to.out));
+        cli_out_now(rv_buf_str(&s->to.out));
         rv_buf_clear(&s->to.out);
     }
 }
@@ -162,7 +162,7 @@ static void say_findings(struct session *s, const rv_findings *findings)
 
     rv_findings_write_text(findings, false, &text);
     if (text.rc < 0 || !rv_str_eq(rv_buf_str(&text), rv_buf_str(&s->findings)))
-        rv_cli_say_findings(s->cli, findings);
+        cli_say_findings(s->cli, findings);
     rv_buf_clear(&s->findings);
     rv_buf_add_str(&s->findings, rv_buf_str(&text));
     rv_buf_fini(&text);
@@ -191,7 +191,7 @@ static bool test_pipeline(struct session *s, const char *path)
     rv_err *err = NULL;
 
     if (rv_app_load(&s->cli->app, path, &opts, &l, &err) < 0) {
-        worsen(s, rv_cli_report(s->cli, err));
+        worsen(s, cli_report(s->cli, err));
         return false;
     }
     bool sound = l.pipeline && rv_findings_n_errors(l.findings) == 0;
@@ -205,9 +205,9 @@ static bool test_pipeline(struct session *s, const char *path)
         say_warnings(s, &l);
         s->n_tests += l.pipeline->n_tests;
         if (l.pipeline->n_tests == 0)
-            rv_cli_say("reeve: %s has no tests\n", path);
+            cli_say("reeve: %s has no tests\n", path);
         if (run_tests(s, path, &l, &err) < 0)
-            worsen(s, rv_cli_report(s->cli, err));
+            worsen(s, cli_report(s->cli, err));
     }
     s->format->pipeline_end(&s->to);
     rv_app_loaded_fini(&l);
@@ -234,16 +234,16 @@ static void say_choice(const struct rv_test_choice *choice)
     rv_buf text = RV_BUF_INIT(4096);
 
     rv_test_choice_write_text(choice, &text);
-    rv_cli_say("reeve: %s\n", rv_buf_cstr(&text));
+    cli_say("reeve: %s\n", rv_buf_cstr(&text));
     rv_buf_fini(&text);
 }
 
 static const struct rv_test_format *format_of(struct rv_cli *cli)
 {
     for (size_t i = 0; i < RV_COUNT(formats); i++)
-        if (rv_cli_flag(cli, formats[i]->option))
+        if (cli_flag(cli, formats[i]->option))
             return formats[i];
-    return &rv_test_as_text;
+    return &cli_test_as_text;
 }
 
 static int how_of(struct rv_cli *cli, struct rv_test_opts *out, rv_err **err)
@@ -251,17 +251,17 @@ static int how_of(struct rv_cli *cli, struct rv_test_opts *out, rv_err **err)
     static const char *const uses[] = {
         [RV_CASSETTES_NEW] = "new", [RV_CASSETTES_ALL] = "all", [RV_CASSETTES_NONE] = "none"};
     RV_EACH_HAS_ROW(uses, RV_N_CASSETTE_USES);
-    const char *record = rv_cli_value(cli, "record");
+    const char *record = cli_value(cli, "record");
     int64_t percent = -1;
 
-    *out = (struct rv_test_opts){.is_live = rv_cli_flag(cli, "live"), .cassettes = rv_cli_value(cli, "cassettes")};
-    int rc = rv_cli_int(cli, "repeat", 1, MAX_REPEAT, &out->repeat, err);
+    *out = (struct rv_test_opts){.is_live = cli_flag(cli, "live"), .cassettes = cli_value(cli, "cassettes")};
+    int rc = cli_int(cli, "repeat", 1, MAX_REPEAT, &out->repeat, err);
     if (rc == 0)
-        rc = rv_cli_int(cli, "min-pass-rate", 0, 100, &percent, err);
+        rc = cli_int(cli, "min-pass-rate", 0, 100, &percent, err);
     out->has_min_pass_rate = percent >= 0;
     out->min_pass_rate = (double)percent / 100;
     if (rc == 0 && out->cassettes && !out->cassettes[0])
-        rc = rv_cli_usage(cli, err, "--cassettes needs the path of a folder");
+        rc = cli_usage(cli, err, "--cassettes needs the path of a folder");
     for (size_t i = 0; record && i < RV_COUNT(uses); i++)
         if (strcmp(record, uses[i]) == 0)
             out->use = (enum rv_cassette_use)i;
@@ -278,12 +278,12 @@ static int models_of(struct rv_cli *cli, struct rv_test_matrix *out, rv_err **er
                                    .corner = "TEST"};
     if (!out->columns || !out->rows)
         return RV_FAIL(err, RV_E_NOMEM, "compare models");
-    if (rv_cli_nth(cli, "model", MAX_MODELS))
-        return rv_cli_usage(cli, err, "--model is given more than %d times", MAX_MODELS);
-    for (const char *name; (name = rv_cli_nth(cli, "model", n)); n++) {
+    if (cli_nth(cli, "model", MAX_MODELS))
+        return cli_usage(cli, err, "--model is given more than %d times", MAX_MODELS);
+    for (const char *name; (name = cli_nth(cli, "model", n)); n++) {
         for (size_t k = 0; k < n; k++)
             if (strcmp(out->columns[k], name) == 0)
-                return rv_cli_usage(cli, err, "--model %s is given twice", name);
+                return cli_usage(cli, err, "--model %s is given twice", name);
         out->columns[n] = name;
     }
     out->n_columns = n;
@@ -299,16 +299,16 @@ static int options_of(struct rv_cli *cli, struct session *s, rv_err **err)
                                  .cause = RV_BUF_INIT(RV_TEST_MAX_OUTPUT),
                                  .body = RV_BUF_INIT(RV_TEST_MAX_OUTPUT),
                                  .color = cli->out_color},
-                          .filter = rv_cli_value(cli, "filter"),
+                          .filter = cli_value(cli, "filter"),
                           .names = RV_BUF_INIT(MAX_NAMES),
                           .min_percent = -1};
-    int rc = rv_cli_int(cli, "min-coverage", 0, 100, &s->min_percent, err);
+    int rc = cli_int(cli, "min-coverage", 0, 100, &s->min_percent, err);
     if (rc == 0)
         rc = how_of(cli, &s->how, err);
     if (rc == 0)
         rc = models_of(cli, &s->to.tables.models, err);
-    s->coverage = rv_cli_flag(cli, "coverage") || s->min_percent >= 0;
-    s->changed = rv_cli_flag(cli, "changed");
+    s->coverage = cli_flag(cli, "coverage") || s->min_percent >= 0;
+    s->changed = cli_flag(cli, "changed");
     return rc;
 }
 
@@ -337,9 +337,9 @@ static int test_all(struct rv_cli *cli, rv_err **err)
 
     int rc = options_of(cli, &s, err);
     if (rc == 0)
-        rc = rv_cli_files(cli, &files, err);
+        rc = cli_files(cli, &files, err);
     if (rc < 0) {
-        rv_cli_files_fini(&files);
+        cli_files_fini(&files);
         tables_fini(&s.to.tables);
         return rc;
     }
@@ -348,14 +348,14 @@ static int test_all(struct rv_cli *cli, rv_err **err)
         test_file(&s, files.paths[i]);
         show(&s);
     }
-    rv_cli_files_fini(&files);
+    cli_files_fini(&files);
     rv_buf_fini(&s.findings);
     s.format->end(&s.to);
     rv_buf_fini(&s.to.cause);
     rc = rv_buf_check(&s.to.body, "report of tests", err);
     rv_buf_fini(&s.to.body);
     tables_fini(&s.to.tables);
-    rc = rv_cli_print(rc, &s.to.out, err);
+    rc = cli_print(rc, &s.to.out, err);
     if (s.changed)
         say_choice(&s.choice);
     if (rc == 0 && s.filter && s.n_tests > 0 && s.n_found == 0)
@@ -370,26 +370,26 @@ static int watch(struct rv_cli *cli, rv_err **err)
     struct rv_cli_files files = {0};
     struct rv_cli_watch w = {.fd = -1};
 
-    int rc = rv_cli_files(cli, &files, err);
+    int rc = cli_files(cli, &files, err);
     if (rc == 0)
-        rc = rv_cli_watch_begin(&files, &w, err);
+        rc = cli_watch_begin(&files, &w, err);
     while (rc == 0) {
         rv_err *fault = NULL;
         if (test_all(cli, &fault) < 0)
-            RV_IGNORE(rv_cli_report(cli, fault), "the next change may mend it");
-        if (!rv_cli_out_now(RV_STR_LIT("")))
+            RV_IGNORE(cli_report(cli, fault), "the next change may mend it");
+        if (!cli_out_now(RV_STR_LIT("")))
             break; /* the reader has left */
-        rv_cli_say("reeve: waiting for a change; ^C ends\n");
-        rv_cli_watch_wait(&w);
+        cli_say("reeve: waiting for a change; ^C ends\n");
+        cli_watch_wait(&w);
     }
-    rv_cli_watch_end(&w);
-    rv_cli_files_fini(&files);
+    cli_watch_end(&w);
+    cli_files_fini(&files);
     return rc < 0 ? rc : RV_EXIT_FAILED;
 }
 
 static int test(struct rv_cli *cli, rv_err **err)
 {
-    return rv_cli_flag(cli, "watch") ? watch(cli, err) : test_all(cli, err);
+    return cli_flag(cli, "watch") ? watch(cli, err) : test_all(cli, err);
 }
 
 static const struct rv_cli_option test_options[] = {
@@ -413,7 +413,7 @@ static const struct rv_cli_option test_options[] = {
     {"watch", 'w', NULL, "run them again whenever a file in the folder of a pipeline changes", NULL, false},
 };
 
-const struct rv_cli_verb rv_verb_test = {
+const struct rv_cli_verb verb_test = {
     .name = "test",
     .args = "PIPELINE|FOLDER...",
     .summary = "run the tests in pipeline files",
@@ -427,7 +427,7 @@ const struct rv_cli_verb rv_verb_test = {
                 "reeve test pipelines/loop.yaml --changed\n"
                 "reeve test pipelines/*.yaml --html >tests.html",
     RV_CLI_OPTIONS(test_options),
-    .groups = {&rv_cli_of_pipelines},
+    .groups = {&cli_of_pipelines},
     .needs = "cassettes live; record live",
     .excludes = "json tap junit html watch; changed live; changed coverage; changed min-coverage",
     .min_words = 1,

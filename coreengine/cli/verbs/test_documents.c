@@ -174,16 +174,16 @@ static void json_end(struct rv_test_output *o)
     rv_buf_putc(&o->out, '\n');
 }
 
-const struct rv_test_format rv_test_as_json = {.option = "json",
-                                               .is_one_document = true,
-                                               .begin = json_begin,
-                                               .pipeline = json_pipeline,
-                                               .tests = json_tests,
-                                               .test = json_test,
-                                               .coverage = json_coverage,
-                                               .tests_end = json_tests_end,
-                                               .pipeline_end = json_pipeline_end,
-                                               .end = json_end};
+const struct rv_test_format cli_test_as_json = {.option = "json",
+                                                .is_one_document = true,
+                                                .begin = json_begin,
+                                                .pipeline = json_pipeline,
+                                                .tests = json_tests,
+                                                .test = json_test,
+                                                .coverage = json_coverage,
+                                                .tests_end = json_tests_end,
+                                                .pipeline_end = json_pipeline_end,
+                                                .end = json_end};
 
 /* --- JUnit --- */
 
@@ -265,7 +265,7 @@ static void junit_test(struct rv_test_output *o, const struct rv_pipeline *p, co
     suite_test(o, r);
     rv_buf_puts(b, "<testcase");
     attribute(b, "classname", p->name);
-    rv_test_write_name(o, r, &name);
+    cli_test_write_name(o, r, &name);
     attribute(b, "name", rv_buf_cstr(&name));
     rv_buf_fini(&name);
     attribute(b, "file", p->file);
@@ -281,7 +281,7 @@ static void junit_test(struct rv_test_output *o, const struct rv_pipeline *p, co
         rv_buf_puts(b, "</testcase>\n");
         return;
     }
-    rv_test_write_reasons(r, "", &reasons);
+    cli_test_write_reasons(r, "", &reasons);
     rv_str first = {rv_buf_cstr(&reasons), strcspn(rv_buf_cstr(&reasons), "\n")};
     rv_buf_puts(b, "<failure message=\"");
     rv_buf_xml(b, first);
@@ -306,15 +306,15 @@ static void junit_end(struct rv_test_output *o)
     rv_buf_puts(&o->out, "</testsuites>\n");
 }
 
-const struct rv_test_format rv_test_as_junit = {.option = "junit",
-                                                .is_one_document = true,
-                                                .begin = junit_begin,
-                                                .pipeline = junit_pipeline,
-                                                .tests = suite_begin,
-                                                .test = junit_test,
-                                                .tests_end = junit_tests_end,
-                                                .pipeline_end = rv_test_output_none,
-                                                .end = junit_end};
+const struct rv_test_format cli_test_as_junit = {.option = "junit",
+                                                 .is_one_document = true,
+                                                 .begin = junit_begin,
+                                                 .pipeline = junit_pipeline,
+                                                 .tests = suite_begin,
+                                                 .test = junit_test,
+                                                 .tests_end = junit_tests_end,
+                                                 .pipeline_end = cli_test_output_none,
+                                                 .end = junit_end};
 
 /* --- HTML: one file without scripts, which needs nothing else --- */
 
@@ -378,16 +378,16 @@ static void html_test(struct rv_test_output *o, const struct rv_pipeline *p, con
 
     rv_buf_printf(b, "<tr><td class=\"%s\">%s</td><td>", passed ? "ok" : "bad", passed ? "passed" : "failed");
     rv_buf name = RV_BUF_INIT(RV_TEST_MAX_OUTPUT);
-    rv_test_write_name(o, r, &name);
+    cli_test_write_name(o, r, &name);
     rv_buf_xml(b, rv_buf_str(&name));
     rv_buf_fini(&name);
     if (r->rate.n > 1) {
         rv_buf_puts(b, " <span class=\"dim\">");
-        rv_test_write_rate(&r->rate, b);
+        cli_test_write_rate(&r->rate, b);
         rv_buf_puts(b, "</span>");
     }
     if (!passed) {
-        rv_test_write_reasons(r, "", &reasons);
+        cli_test_write_reasons(r, "", &reasons);
         rv_buf_puts(b, " <span class=\"dim\">");
         rv_buf_xml(b, rv_str_of(p->file));
         rv_buf_printf(b, ":%d</span><pre>", r->test->src.line);
@@ -420,21 +420,21 @@ static void html_end(struct rv_test_output *o)
     write_counts(o->n_run, o->n_failed, &o->out);
     if (o->n_judge_calls > 0) {
         rv_buf_puts(&o->out, "<p class=\"dim\">");
-        rv_test_write_judges(o, &o->out);
+        cli_test_write_judges(o, &o->out);
         rv_buf_puts(&o->out, "</p>\n");
     }
-    rv_test_tables_write_html(&o->tables, &o->out);
+    cli_test_tables_write_html(&o->tables, &o->out);
     rv_buf_add_str(&o->out, rv_buf_str(&o->body));
     rv_buf_puts(&o->out, "</body></html>\n");
 }
 
-const struct rv_test_format rv_test_as_html = {.option = "html",
-                                               .is_one_document = true,
-                                               .begin = html_begin,
-                                               .pipeline = html_pipeline,
-                                               .tests = html_tests,
-                                               .test = html_test,
-                                               .coverage = html_coverage,
-                                               .tests_end = html_tests_end,
-                                               .pipeline_end = rv_test_output_none,
-                                               .end = html_end};
+const struct rv_test_format cli_test_as_html = {.option = "html",
+                                                .is_one_document = true,
+                                                .begin = html_begin,
+                                                .pipeline = html_pipeline,
+                                                .tests = html_tests,
+                                                .test = html_test,
+                                                .coverage = html_coverage,
+                                                .tests_end = html_tests_end,
+                                                .pipeline_end = cli_test_output_none,
+                                                .end = html_end};

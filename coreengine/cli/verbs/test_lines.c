@@ -31,15 +31,15 @@ static bool write_lines(const char *path, json_object *expected, json_object *fo
     if (!json_object_is_type(expected, json_type_string) || !json_object_is_type(found, json_type_string) ||
         (!memchr(want.ptr, '\n', want.len) && !memchr(have.ptr, '\n', have.len)))
         return false;
-    if (rv_cli_lines_compare(want, have, &lines, &err) < 0) {
+    if (cli_lines_compare(want, have, &lines, &err) < 0) {
         rv_err_free(err);
         return false;
     }
     rv_buf_printf(b, "%s: expected (-) and found (+) differ\n", path);
-    rv_cli_lines_write_unified(&lines, false, b);
+    cli_lines_write_unified(&lines, false, b);
     if (b->rc == 0 && b->len > 0 && rv_buf_cstr(b)[b->len - 1] == '\n')
         rv_buf_truncate(b, b->len - 1);
-    rv_cli_lines_fini(&lines);
+    cli_lines_fini(&lines);
     return true;
 }
 
@@ -143,7 +143,7 @@ static size_t write_failures(const struct rv_test_report *r, bool causes, rv_buf
     return n;
 }
 
-bool rv_test_began(const struct rv_test_report *r)
+bool cli_test_began(const struct rv_test_report *r)
 {
     return r->state != NULL;
 }
@@ -161,12 +161,12 @@ static void write_behind(const rv_buf *lines, const char *lead, rv_buf *out)
 static void write_run(const struct rv_test_report *r, rv_buf *b)
 {
     write_errors(r, b);
-    if (rv_test_began(r))
+    if (cli_test_began(r))
         write_path(r->visited, b);
     write_events(r->events, b);
 }
 
-void rv_test_write_reasons(const struct rv_test_report *r, const char *lead, rv_buf *out)
+void cli_test_write_reasons(const struct rv_test_report *r, const char *lead, rv_buf *out)
 {
     rv_buf lines = RV_BUF_INIT(RV_TEST_MAX_OUTPUT);
 
@@ -204,14 +204,14 @@ static void lines_tests(struct rv_test_output *o)
     o->cause_of = NULL;
 }
 
-void rv_test_write_name(const struct rv_test_output *o, const struct rv_test_report *r, rv_buf *out)
+void cli_test_write_name(const struct rv_test_output *o, const struct rv_test_report *r, rv_buf *out)
 {
     rv_buf_puts(out, r->test->name);
     if (o->tables.models.n_columns > 0)
         rv_buf_printf(out, " [%s]", o->tables.models.columns[o->tables.models.at]);
 }
 
-void rv_test_write_rate(const struct rv_test_rate *r, rv_buf *out)
+void cli_test_write_rate(const struct rv_test_rate *r, rv_buf *out)
 {
     double low, high;
 
@@ -220,7 +220,7 @@ void rv_test_write_rate(const struct rv_test_rate *r, rv_buf *out)
                   (long long)r->n, 100.0 * (double)r->n_passed / (double)r->n, 100 * low, 100 * high);
 }
 
-void rv_test_write_judges(const struct rv_test_output *o, rv_buf *out)
+void cli_test_write_judges(const struct rv_test_output *o, rv_buf *out)
 {
     rv_buf_printf(out, "judges: %lld model call%s, %.6f US dollars", (long long)o->n_judge_calls,
                   o->n_judge_calls == 1 ? "" : "s", (double)o->judge_micro_usd / 1e6);
@@ -233,7 +233,7 @@ static void write_name(const char *name, rv_buf *b)
         rv_buf_putc(b, *c == '\n' ? ' ' : *c);
 }
 
-void rv_test_output_none(struct rv_test_output *o)
+void cli_test_output_none(struct rv_test_output *o)
 {
     (void)o;
 }
@@ -259,12 +259,12 @@ static void text_test(struct rv_test_output *o, const struct rv_pipeline *p, con
     rv_buf_printf(&o->out, "  %s%s%s  ", color(o, passed ? "\033[32m" : "\033[1;31m"), passed ? "ok  " : "FAIL",
                   color(o, "\033[0m"));
     rv_buf name = RV_BUF_INIT(RV_TEST_MAX_OUTPUT);
-    rv_test_write_name(o, r, &name);
+    cli_test_write_name(o, r, &name);
     write_name(rv_buf_cstr(&name), &o->out);
     rv_buf_fini(&name);
     if (r->rate.n > 1) {
         rv_buf_puts(&o->out, "  ");
-        rv_test_write_rate(&r->rate, &o->out);
+        cli_test_write_rate(&r->rate, &o->out);
     }
     if (passed) {
         rv_buf_putc(&o->out, '\n');
@@ -299,7 +299,7 @@ static void text_end(struct rv_test_output *o)
 {
     rv_err *err = NULL;
 
-    int rc = rv_test_tables_write_text(&o->tables, o->color, &o->out, &err);
+    int rc = cli_test_tables_write_text(&o->tables, o->color, &o->out, &err);
     if (rc < 0) {
         o->out.rc = rc; /* the caller reports it */
         rv_err_free(err);
@@ -309,21 +309,21 @@ static void text_end(struct rv_test_output *o)
     write_not_begun(o, &o->out);
     rv_buf_putc(&o->out, '\n');
     if (o->n_judge_calls > 0) {
-        rv_test_write_judges(o, &o->out);
+        cli_test_write_judges(o, &o->out);
         rv_buf_putc(&o->out, '\n');
     }
     if (o->n_recorded + o->n_played > 0)
         rv_buf_printf(&o->out, "cassettes: %zu recorded, %zu played\n", o->n_recorded, o->n_played);
 }
 
-const struct rv_test_format rv_test_as_text = {.begin = rv_test_output_none,
-                                               .pipeline = text_pipeline,
-                                               .tests = lines_tests,
-                                               .test = text_test,
-                                               .coverage = text_coverage,
-                                               .tests_end = text_tests_end,
-                                               .pipeline_end = rv_test_output_none,
-                                               .end = text_end};
+const struct rv_test_format cli_test_as_text = {.begin = cli_test_output_none,
+                                                .pipeline = text_pipeline,
+                                                .tests = lines_tests,
+                                                .test = text_test,
+                                                .coverage = text_coverage,
+                                                .tests_end = text_tests_end,
+                                                .pipeline_end = cli_test_output_none,
+                                                .end = text_end};
 
 /* --- TAP --- */
 
@@ -345,7 +345,7 @@ static void tap_test(struct rv_test_output *o, const struct rv_pipeline *p, cons
     bool passed = rv_test_passed(r);
 
     rv_buf name = RV_BUF_INIT(RV_TEST_MAX_OUTPUT);
-    rv_test_write_name(o, r, &name);
+    cli_test_write_name(o, r, &name);
     rv_buf_printf(&o->out, "%s %zu - %s: ", passed ? "ok" : "not ok", o->n_run, p->name);
     for (const char *c = rv_buf_cstr(&name); *c; c++) { /* "#" would begin a directive */
         if (*c == '#' || *c == '\\')
@@ -356,7 +356,7 @@ static void tap_test(struct rv_test_output *o, const struct rv_pipeline *p, cons
     rv_buf_putc(&o->out, '\n');
     if (r->rate.n > 1) {
         rv_buf_puts(&o->out, "# ");
-        rv_test_write_rate(&r->rate, &o->out);
+        cli_test_write_rate(&r->rate, &o->out);
         rv_buf_putc(&o->out, '\n');
     }
     if (!passed)
@@ -368,11 +368,11 @@ static void tap_end(struct rv_test_output *o)
     rv_buf_printf(&o->out, "1..%zu\n", o->n_run);
 }
 
-const struct rv_test_format rv_test_as_tap = {.option = "tap",
-                                              .begin = tap_begin,
-                                              .pipeline = tap_pipeline,
-                                              .tests = lines_tests,
-                                              .test = tap_test,
-                                              .tests_end = text_tests_end,
-                                              .pipeline_end = rv_test_output_none,
-                                              .end = tap_end};
+const struct rv_test_format cli_test_as_tap = {.option = "tap",
+                                               .begin = tap_begin,
+                                               .pipeline = tap_pipeline,
+                                               .tests = lines_tests,
+                                               .test = tap_test,
+                                               .tests_end = text_tests_end,
+                                               .pipeline_end = cli_test_output_none,
+                                               .end = tap_end};

@@ -122,16 +122,16 @@ static void add_sums(const struct rv_test_matrix *m, rv_cli_table *t)
 {
     char text[64];
 
-    rv_cli_table_add_text(t, "passed");
+    cli_table_add_text(t, "passed");
     for (size_t k = 0; k < m->n_columns; k++) {
         const struct column c = sum_up(m, m->columns[k]);
         snprintf(text, sizeof text, "%zu of %zu", c.n_passed, c.n);
-        rv_cli_table_add_text(t, text);
+        cli_table_add_text(t, text);
     }
-    rv_cli_table_add_text(t, "cost in US dollars");
+    cli_table_add_text(t, "cost in US dollars");
     for (size_t k = 0; k < m->n_columns; k++) {
         rv_format(text, sizeof text, "%.6f", sum_up(m, m->columns[k]).usd);
-        rv_cli_table_add_text(t, text);
+        cli_table_add_text(t, text);
     }
 }
 
@@ -145,23 +145,23 @@ static int write_table(const struct rv_test_matrix *m, bool color, rv_buf *out, 
         columns[0] = (struct rv_cli_column){m->corner, MAX_NAME, false};
         for (size_t k = 0; k < m->n_columns; k++)
             columns[k + 1] = (struct rv_cli_column){m->columns[k], 0, false};
-        t = rv_cli_table_new(columns, m->n_columns + 1);
+        t = cli_table_new(columns, m->n_columns + 1);
     }
     for (size_t i = 0; t && i < json_object_array_length(m->rows); i++) {
         json_object *row = json_object_array_get_idx(m->rows, i);
         const char *test = rv_json_text_or(row, "test", "");
-        rv_cli_table_add_text(t, test);
+        cli_table_add_text(t, test);
         for (size_t k = 0; k < m->n_columns; k++) {
             rv_buf cell = RV_BUF_INIT(256);
             write_cell(cell_of(m, row, m->columns[k]), &cell);
-            rv_cli_table_add_text(t, rv_buf_cstr(&cell));
+            cli_table_add_text(t, rv_buf_cstr(&cell));
             rv_buf_fini(&cell);
         }
     }
     if (t && json_object_array_length(m->rows) > 0)
         add_sums(m, t);
-    rc = t ? rv_cli_table_write(t, color, out, err) : RV_FAIL(err, RV_E_NOMEM, "compare results");
-    rv_cli_table_free(t);
+    rc = t ? cli_table_write(t, color, out, err) : RV_FAIL(err, RV_E_NOMEM, "compare results");
+    cli_table_free(t);
     free(columns);
     return rc;
 }
@@ -311,7 +311,7 @@ static int add_combination(struct rv_test_tables *c, const char *file, const str
 
 /* --- all tables --- */
 
-int rv_test_tables_add(struct rv_test_tables *t, const char *file, const struct rv_test_report *r, rv_err **err)
+int cli_test_tables_add(struct rv_test_tables *t, const char *file, const struct rv_test_report *r, rv_err **err)
 {
     json_object *cell;
 
@@ -320,7 +320,7 @@ int rv_test_tables_add(struct rv_test_tables *t, const char *file, const struct 
                : add_combination(t, file, r, err);
 }
 
-int rv_test_tables_write_text(const struct rv_test_tables *t, bool color, rv_buf *out, rv_err **err)
+int cli_test_tables_write_text(const struct rv_test_tables *t, bool color, rv_buf *out, rv_err **err)
 {
     int rc = t->models.n_columns > 0 ? write_table(&t->models, color, out, err) : 0;
 
@@ -332,7 +332,7 @@ int rv_test_tables_write_text(const struct rv_test_tables *t, bool color, rv_buf
     return rc;
 }
 
-void rv_test_tables_write_html(const struct rv_test_tables *t, rv_buf *b)
+void cli_test_tables_write_html(const struct rv_test_tables *t, rv_buf *b)
 {
     if (t->models.n_columns > 0)
         write_html_table(&t->models, b);

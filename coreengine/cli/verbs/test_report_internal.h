@@ -27,10 +27,10 @@ struct rv_test_tables {
     size_t n, cap;
 };
 /** Add a result to the table that it belongs to, if it belongs to one. */
-RV_MUST_CHECK int rv_test_tables_add(struct rv_test_tables *t, const char *file, const struct rv_test_report *r,
-                                     rv_err **err);
-RV_MUST_CHECK int rv_test_tables_write_text(const struct rv_test_tables *t, bool color, rv_buf *out, rv_err **err);
-void rv_test_tables_write_html(const struct rv_test_tables *t, rv_buf *b);
+RV_MUST_CHECK int cli_test_tables_add(struct rv_test_tables *t, const char *file, const struct rv_test_report *r,
+                                      rv_err **err);
+RV_MUST_CHECK int cli_test_tables_write_text(const struct rv_test_tables *t, bool color, rv_buf *out, rv_err **err);
+void cli_test_tables_write_html(const struct rv_test_tables *t, rv_buf *b);
 
 /* One report. The writer's `out` is printed by the caller. */
 struct rv_test_output {
@@ -63,21 +63,21 @@ struct rv_test_format {
     void (*pipeline_end)(struct rv_test_output *o);
     void (*end)(struct rv_test_output *o);
 };
-extern const struct rv_test_format rv_test_as_text, rv_test_as_tap;                    /* test_lines.c */
-extern const struct rv_test_format rv_test_as_json, rv_test_as_junit, rv_test_as_html; /* test_documents.c */
+extern const struct rv_test_format cli_test_as_text, cli_test_as_tap;                     /* test_lines.c */
+extern const struct rv_test_format cli_test_as_json, cli_test_as_junit, cli_test_as_html; /* test_documents.c */
 
 /** Whether its run began. */
-bool rv_test_began(const struct rv_test_report *r);
+bool cli_test_began(const struct rv_test_report *r);
 /** Why a test failed: a line each for what differs, what went wrong in the run, the last events and the way it took;
  *  each behind lead. */
-void rv_test_write_reasons(const struct rv_test_report *r, const char *lead, rv_buf *out);
+void cli_test_write_reasons(const struct rv_test_report *r, const char *lead, rv_buf *out);
 /** The name of a test, with the model that is asked when there are several. */
-void rv_test_write_name(const struct rv_test_output *o, const struct rv_test_report *r, rv_buf *out);
+void cli_test_write_name(const struct rv_test_output *o, const struct rv_test_report *r, rv_buf *out);
 /** "8 of 10 runs passed (80.0 %, 95 % interval 49.0 to 94.3 %)". */
-void rv_test_write_rate(const struct rv_test_rate *r, rv_buf *out);
+void cli_test_write_rate(const struct rv_test_rate *r, rv_buf *out);
 /** What all judges took: "judges: 3 model calls, 0.000120 US dollars". */
-void rv_test_write_judges(const struct rv_test_output *o, rv_buf *out);
+void cli_test_write_judges(const struct rv_test_output *o, rv_buf *out);
 /** Slots of formats that have nothing to write there. */
-void rv_test_output_none(struct rv_test_output *o);
+void cli_test_output_none(struct rv_test_output *o);
 
 #endif

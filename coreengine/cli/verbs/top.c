@@ -38,16 +38,16 @@ static int print_once(const struct rv_cli *cli, rv_app_top *top, enum rv_app_top
 
     for (int i = 0; rc == 0 && i < MAX_LOOKS && !(look && is_complete(look)); i++)
         rc = rv_app_top_read(top, rv_app_now_us(), sort, &look, err);
-    if (rc == 0 && rv_cli_flag(cli, "json")) {
+    if (rc == 0 && cli_flag(cli, "json")) {
         rv_app_top_write(look, &w);
         rv_buf_putc(&text, '\n');
     } else if (rc == 0) {
         struct rv_cli_top_view view = {.columns = PIPE_COLUMNS, .color = cli->out_color, .sort = sort};
         if (cli->out_tty)
-            rv_cli_terminal_size(&view.columns, NULL);
-        rv_cli_top_draw(look, &view, &text);
+            cli_terminal_size(&view.columns, NULL);
+        cli_top_draw(look, &view, &text);
     }
-    return rv_cli_print(rc, &text, err);
+    return cli_print(rc, &text, err);
 }
 
 /* --- live --- */
@@ -73,18 +73,18 @@ static bool draw(struct live *l)
     rv_buf text = RV_BUF_INIT(RV_CLI_TOP_MAX_TEXT);
     struct rv_cli_top_view *v = &l->view;
 
-    rv_cli_terminal_size(&v->columns, &v->rows);
+    cli_terminal_size(&v->columns, &v->rows);
     v->columns = v->columns < LEAST ? LEAST : v->columns;
     v->rows = v->rows < LEAST ? LEAST : v->rows;
     if (l->look) {
         v->selected = place_of(l);
-        rv_cli_top_draw(l->look, v, &text);
+        cli_top_draw(l->look, v, &text);
     } else {
         rv_buf_puts(&text, "reeve top: the store cannot be read; q quits\n");
-        rv_cli_write_preview(rv_buf_str(&l->fault), v->columns, &text);
+        cli_write_preview(rv_buf_str(&l->fault), v->columns, &text);
         rv_buf_putc(&text, '\n');
     }
-    bool shown = rv_cli_screen_show(l->screen, rv_buf_str(&text));
+    bool shown = cli_screen_show(l->screen, rv_buf_str(&text));
     rv_buf_fini(&text);
     return shown;
 }
@@ -137,7 +137,7 @@ static int watch(struct live *l, rv_app_top *top, int64_t interval_ms, rv_err **
 
     while (rc == 0 && draw(l)) {
         int64_t left_ms = (next_us - rv_app_now_us()) / 1000;
-        enum rv_cli_top_key key = rv_cli_screen_wait(l->screen, left_ms > 0 ? left_ms : 0);
+        enum rv_cli_top_key key = cli_screen_wait(l->screen, left_ms > 0 ? left_ms : 0);
         if (key == RV_CLI_TOP_QUIT || key == RV_CLI_TOP_TERMINATED)
             return key == RV_CLI_TOP_QUIT ? RV_EXIT_COMPLETED : RV_EXIT_CANCELLED;
         if (key == RV_CLI_TOP_SORT)
@@ -155,11 +155,11 @@ static int watch(struct live *l, rv_app_top *top, int64_t interval_ms, rv_err **
 static int show_live(struct rv_cli *cli, rv_app_top *top, enum rv_app_top_sort sort, int64_t interval_s, rv_err **err)
 {
     struct live l = {.view = {.color = cli->out_color, .sort = sort}, .fault = RV_BUF_INIT(1 << 16)};
-    int rc = rv_cli_screen_open(&l.screen, err);
+    int rc = cli_screen_open(&l.screen, err);
 
     if (rc == 0)
         rc = watch(&l, top, interval_s * 1000, err);
-    rv_cli_screen_close(l.screen);
+    cli_screen_close(l.screen);
     rv_buf_fini(&l.fault);
     return rc;
 }
@@ -174,18 +174,18 @@ static bool is_screen(const struct rv_cli *cli)
 
 static int top(struct rv_cli *cli, rv_err **err)
 {
-    const char *word = rv_cli_value(cli, "sort");
+    const char *word = cli_value(cli, "sort");
     enum rv_app_top_sort sort = RV_APP_TOP_BY_STATE;
     int64_t interval_s = INTERVAL_S;
     rv_app_top *state = NULL;
 
-    int rc = rv_cli_int(cli, "interval", 1, 3600, &interval_s, err);
+    int rc = cli_int(cli, "interval", 1, 3600, &interval_s, err);
     for (size_t i = 0; word && i < RV_N_APP_TOP_SORTS; i++) /* it is one of them: the option lists them */
         if (strcmp(rv_app_top_sort_text((enum rv_app_top_sort)i), word) == 0)
             sort = (enum rv_app_top_sort)i;
     if (rc == 0)
         rc = rv_app_top_new(cli->store, &cli->app.scope, &state, err);
-    if (rc == 0 && !rv_cli_flag(cli, "once") && !rv_cli_flag(cli, "json") && is_screen(cli))
+    if (rc == 0 && !cli_flag(cli, "once") && !cli_flag(cli, "json") && is_screen(cli))
         rc = show_live(cli, state, sort, interval_s, err);
     else if (rc == 0)
         rc = print_once(cli, state, sort, err);
@@ -193,7 +193,7 @@ static int top(struct rv_cli *cli, rv_err **err)
     return rc;
 }
 
-const struct rv_cli_verb rv_verb_top = {
+const struct rv_cli_verb verb_top = {
     .name = "top",
     .args = "",
     .summary = "watch running and waiting runs",
@@ -211,7 +211,7 @@ const struct rv_cli_verb rv_verb_top = {
                 "reeve top --once                     # one table\n"
                 "reeve top --json | jq '.runs[] | select(.waits_for.kind == \"answer\") | .id'",
     RV_CLI_OPTIONS(options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     .store = RV_CLI_READS,
     .run = top,
 };

@@ -43,9 +43,9 @@ static void add_amount(struct listing *l, enum rv_quota_kind kind, int64_t amoun
 
     if (kind == RV_QUOTA_COST) {
         rv_quota_write_amount(kind, amount, &cell);
-        rv_cli_table_add(l->table, rv_buf_str(&cell));
+        cli_table_add(l->table, rv_buf_str(&cell));
     } else {
-        rv_cli_table_add_int(l->table, amount);
+        cli_table_add_int(l->table, amount);
     }
     rv_buf_fini(&cell);
 }
@@ -58,25 +58,25 @@ static void add_row(struct listing *l, const struct rv_app_usage *row)
         rv_buf_printf(&cell, "tenant %s", l->tenant);
     else
         rv_buf_puts(&cell, row->user[0] ? row->user : "(no user)");
-    rv_cli_table_add(l->table, rv_buf_str(&cell));
+    cli_table_add(l->table, rv_buf_str(&cell));
     rv_buf_clear(&cell);
     rv_buf_printf(&cell, "%s / %s%s", rv_quota_kind_text(row->kind), row->is_rate ? "last " : "",
                   rv_quota_span_text(row->span));
-    rv_cli_table_add(l->table, rv_buf_str(&cell));
+    cli_table_add(l->table, rv_buf_str(&cell));
     add_amount(l, row->kind, row->used);
     add_amount(l, row->kind, row->reserved);
     if (row->limit > 0) {
         add_amount(l, row->kind, row->limit);
         add_amount(l, row->kind, left_of(row));
     } else {
-        rv_cli_table_add_text(l->table, NULL);
-        rv_cli_table_add_text(l->table, NULL);
+        cli_table_add_text(l->table, NULL);
+        cli_table_add_text(l->table, NULL);
     }
-    rv_cli_table_add_text(l->table, row->plan);
+    cli_table_add_text(l->table, row->plan);
     rv_buf_clear(&cell);
     if (row->end_us > 0)
-        rv_cli_write_moment(&cell, row->end_us);
-    rv_cli_table_add_text(l->table, row->end_us > 0 ? rv_buf_cstr(&cell) : NULL);
+        cli_write_moment(&cell, row->end_us);
+    cli_table_add_text(l->table, row->end_us > 0 ? rv_buf_cstr(&cell) : NULL);
     rv_buf_fini(&cell);
 }
 
@@ -111,7 +111,7 @@ static void each(void *self, const struct rv_app_usage *row)
     struct listing *l = self;
 
     l->n++;
-    if (rv_cli_flag(l->cli, "json"))
+    if (cli_flag(l->cli, "json"))
         write_row(l, row);
     else
         add_row(l, row);
@@ -127,7 +127,7 @@ static int open_quotas(const struct rv_cli *cli, rv_quotas **out, rv_err **err)
     if (rc == 0 && path.len > 0)
         rc = rv_quotas_read(rv_buf_cstr(&path), findings, out, err);
     if (rc == 0 && rv_findings_n_errors(findings) > 1)
-        rv_cli_say_findings(cli, findings);
+        cli_say_findings(cli, findings);
     if (rc == 0)
         rc = rv_findings_first_error(findings, err);
     rv_findings_free(findings);
@@ -137,11 +137,11 @@ static int open_quotas(const struct rv_cli *cli, rv_quotas **out, rv_err **err)
 
 static int answers(struct rv_cli *cli, rv_err **err)
 {
-    const char *since = rv_cli_value(cli, "since");
+    const char *since = cli_value(cli, "since");
     rv_buf text = RV_BUF_INIT(MAX_TEXT);
     struct rv_app_usage_by by;
     json_object *rows = NULL;
-    int rc = rv_app_usage_by_parse(rv_cli_value(cli, "by"), &by, err);
+    int rc = rv_app_usage_by_parse(cli_value(cli, "by"), &by, err);
 
     if (rc == 0 && since)
         rc = rv_time_parse(rv_str_of(since), &by.since_us, err);
@@ -153,21 +153,21 @@ static int answers(struct rv_cli *cli, rv_err **err)
         rv_buf_puts(&text, "[]");
     rv_buf_putc(&text, '\n');
     json_object_put(rows);
-    return rv_cli_print(rc, &text, err);
+    return cli_print(rc, &text, err);
 }
 
 static int usage(struct rv_cli *cli, rv_err **err)
 {
-    if (rv_cli_value(cli, "by"))
+    if (cli_value(cli, "by"))
         return answers(cli, err);
     const struct rv_store_scope *scope = &cli->app.scope;
     rv_buf text = RV_BUF_INIT(MAX_TEXT);
     struct listing l = {.cli = cli, .tenant = scope->tenant ? scope->tenant : RV_STORE_TENANT, .w = rv_jw_on(&text)};
-    bool as_json = rv_cli_flag(cli, "json");
+    bool as_json = cli_flag(cli, "json");
     rv_quotas *quotas = NULL;
 
     int rc = open_quotas(cli, &quotas, err);
-    if (rc == 0 && !as_json && !(l.table = rv_cli_table_new(columns, RV_COUNT(columns))))
+    if (rc == 0 && !as_json && !(l.table = cli_table_new(columns, RV_COUNT(columns))))
         rc = RV_FAIL(err, RV_E_NOMEM, "list what was used");
     if (as_json)
         rv_jw_arr(&l.w);
@@ -178,16 +178,16 @@ static int usage(struct rv_cli *cli, rv_err **err)
     if (as_json)
         rv_buf_puts(&text, "\n");
     else if (rc == 0 && l.n > 0)
-        rc = rv_cli_table_write(l.table, cli->out_color, &text, err);
+        rc = cli_table_write(l.table, cli->out_color, &text, err);
     else if (rc == 0)
-        rv_cli_say(quotas ? "nothing is used, and no plan has limits for it\n"
-                          : "there are no quotas, and nothing is used\n");
-    rv_cli_table_free(l.table);
+        cli_say(quotas ? "nothing is used, and no plan has limits for it\n"
+                       : "there are no quotas, and nothing is used\n");
+    cli_table_free(l.table);
     rv_quotas_free(quotas);
-    return rv_cli_print(rc, &text, err);
+    return cli_print(rc, &text, err);
 }
 
-const struct rv_cli_verb rv_verb_usage = {
+const struct rv_cli_verb verb_usage = {
     .name = "usage",
     .args = "",
     .summary = "show what users and tenants used of their quotas",
@@ -201,7 +201,7 @@ const struct rv_cli_verb rv_verb_usage = {
                 "reeve usage --tenant acme\n"
                 "reeve usage --by agent,model",
     RV_CLI_OPTIONS(usage_options),
-    .groups = {&rv_cli_of_stores},
+    .groups = {&cli_of_stores},
     .excludes = "by quotas",
     .needs = "since by",
     .store = RV_CLI_READS_IF_ANY,

@@ -5,50 +5,50 @@
 #include <string.h>
 
 /* clang-format off */ /* one a line */
-const struct rv_cli_verb *const rv_cli_verbs[] = {
-    &rv_verb_new,
-    &rv_verb_lint,
-    &rv_verb_fmt,
-    &rv_verb_explain,
-    &rv_verb_graph,
-    &rv_verb_schema,
-    &rv_verb_test,
-    &rv_verb_sim,
-    &rv_verb_run,
-    &rv_verb_chat,
-    &rv_verb_resume,
-    &rv_verb_interrupts,
-    &rv_verb_artifacts,
-    &rv_verb_submit,
-    &rv_verb_schedules,
-    &rv_verb_worker,
-    &rv_verb_tasks,
-    &rv_verb_serve,
-    &rv_verb_mcp,
-    &rv_verb_runs,
-    &rv_verb_top,
-    &rv_verb_replay,
-    &rv_verb_diff,
-    &rv_verb_usage,
-    &rv_verb_agents,
-    &rv_verb_sessions,
-    &rv_verb_moments,
-    &rv_verb_dream,
-    &rv_verb_entities,
-    &rv_verb_ingest,
-    &rv_verb_query,
-    &rv_verb_embed,
-    &rv_verb_doctor,
-    &rv_verb_inspect,
-    &rv_verb_gc,
-    &rv_verb_store,
-    &rv_verb_encryption,
-    &rv_verb_keys,
-    &rv_verb_fn,
-    &rv_verb_version,
-    &rv_verb_docs,
-    &rv_verb_capability_host,
-    &rv_verb_run_host,
+const struct rv_cli_verb *const cli_verbs[] = {
+    &verb_new,
+    &verb_lint,
+    &verb_fmt,
+    &verb_explain,
+    &verb_graph,
+    &verb_schema,
+    &verb_test,
+    &verb_sim,
+    &verb_run,
+    &verb_chat,
+    &verb_resume,
+    &verb_interrupts,
+    &verb_artifacts,
+    &verb_submit,
+    &verb_schedules,
+    &verb_worker,
+    &verb_tasks,
+    &verb_serve,
+    &verb_mcp,
+    &verb_runs,
+    &verb_top,
+    &verb_replay,
+    &verb_diff,
+    &verb_usage,
+    &verb_agents,
+    &verb_sessions,
+    &verb_moments,
+    &verb_dream,
+    &verb_entities,
+    &verb_ingest,
+    &verb_query,
+    &verb_embed,
+    &verb_doctor,
+    &verb_inspect,
+    &verb_gc,
+    &verb_store,
+    &verb_encryption,
+    &verb_keys,
+    &verb_fn,
+    &verb_version,
+    &verb_docs,
+    &verb_capability_host,
+    &verb_run_host,
     NULL,
 };
 
@@ -56,15 +56,15 @@ static const struct {
     const char *title;
     const struct rv_cli_verb *first; /* of its verbs in the list above; static */
 } jobs[] = {
-    {"Write pipelines", &rv_verb_new},
-    {"Run them", &rv_verb_run},
-    {"See what happened", &rv_verb_runs},
-    {"Agents, memory and knowledge", &rv_verb_agents},
-    {"Look after an installation", &rv_verb_doctor},
+    {"Write pipelines", &verb_new},
+    {"Run them", &verb_run},
+    {"See what happened", &verb_runs},
+    {"Agents, memory and knowledge", &verb_agents},
+    {"Look after an installation", &verb_doctor},
 };
 /* clang-format on */
 
-const char *rv_cli_job_of(const struct rv_cli_verb *verb)
+const char *cli_job_of(const struct rv_cli_verb *verb)
 {
     for (size_t i = 0; i < RV_COUNT(jobs); i++)
         if (jobs[i].first == verb)
@@ -72,14 +72,14 @@ const char *rv_cli_job_of(const struct rv_cli_verb *verb)
     return NULL;
 }
 
-const struct rv_cli_verb *rv_cli_find_verb(const char *name, const char *sub)
+const struct rv_cli_verb *cli_find_verb(const char *name, const char *sub)
 {
-    const struct rv_cli_verb *const *list = rv_cli_verbs;
+    const struct rv_cli_verb *const *list = cli_verbs;
 
     for (const char *word = name; list; word = sub, sub = NULL) {
         const struct rv_cli_verb *found = NULL;
         for (size_t i = 0; list[i] && !found; i++)
-            if (strcmp(rv_cli_short_name(list[i]), word) == 0)
+            if (strcmp(cli_short_name(list[i]), word) == 0)
                 found = list[i];
         if (!found || !sub)
             return found;

@@ -69,7 +69,7 @@ static int add_files(int fd, const struct rv_cli_files *files, rv_err **err)
     return rc;
 }
 
-int rv_cli_watch_begin(const struct rv_cli_files *files, struct rv_cli_watch *out, rv_err **err)
+int cli_watch_begin(const struct rv_cli_files *files, struct rv_cli_watch *out, rv_err **err)
 {
     int fd = inotify_init1(IN_CLOEXEC);
     int rc = fd < 0 ? RV_FAIL_SYSTEM(err, errno, "cannot watch files") : add_files(fd, files, err);
@@ -94,7 +94,7 @@ static bool drain(int fd, int timeout_ms)
     return read(fd, events, sizeof events) > 0;
 }
 
-void rv_cli_watch_wait(const struct rv_cli_watch *w)
+void cli_watch_wait(const struct rv_cli_watch *w)
 {
     while (!drain(w->fd, -1))
         ;
@@ -102,7 +102,7 @@ void rv_cli_watch_wait(const struct rv_cli_watch *w)
         ;
 }
 
-void rv_cli_watch_end(struct rv_cli_watch *w)
+void cli_watch_end(struct rv_cli_watch *w)
 {
     if (w->fd >= 0)
         close(w->fd);

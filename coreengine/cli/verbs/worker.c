@@ -46,7 +46,7 @@ static void write_offers(rv_str json, rv_buf *b)
     }
     for (size_t i = 0; i < offers.n; i++) {
         rv_buf_puts(b, "  ");
-        rv_cli_write_preview(rv_str_of(offers.items[i]), 200, b);
+        cli_write_preview(rv_str_of(offers.items[i]), 200, b);
     }
     rv_needs_fini(&offers);
 }
@@ -59,7 +59,7 @@ static int list_one(void *self, const struct rv_worker_row *row, rv_err **err)
     if (rv_owner_is_dead(row->name))
         return 0;
     l->n++;
-    if (rv_cli_flag(l->cli, "json")) {
+    if (cli_flag(l->cli, "json")) {
         char seen[RV_TIME_MAX];
         rv_time_format(row->seen_us, seen);
         rv_jw_obj(&l->w);
@@ -75,10 +75,10 @@ static int list_one(void *self, const struct rv_worker_row *row, rv_err **err)
         rv_jw_obj_end(&l->w);
         return 0;
     }
-    rv_cli_write_preview(rv_str_of(row->host), 80, &l->text);
+    cli_write_preview(rv_str_of(row->host), 80, &l->text);
     rv_buf_printf(&l->text, " pid %lld  %lld of %lld runs%s  seen ", (long long)row->pid, (long long)row->n_runs,
                   (long long)row->n_max, row->is_draining ? ", draining" : "");
-    rv_cli_write_age(&l->text, l->now_us - row->seen_us);
+    cli_write_age(&l->text, l->now_us - row->seen_us);
     rv_buf_puts(&l->text, " ago\n ");
     write_offers(row->offers, &l->text);
     rv_buf_putc(&l->text, '\n');
@@ -88,7 +88,7 @@ static int list_one(void *self, const struct rv_worker_row *row, rv_err **err)
 static int list(struct rv_cli *cli, rv_err **err)
 {
     struct listing l = {.cli = cli, .text = RV_BUF_INIT(RV_APP_MAX_TEXT), .now_us = rv_app_now_us()};
-    bool json = rv_cli_flag(cli, "json");
+    bool json = cli_flag(cli, "json");
 
     int rc = rv_app_store_open_if_any(&cli->app, &cli->store, err);
     l.w = rv_jw_on(&l.text);
@@ -100,9 +100,9 @@ static int list(struct rv_cli *cli, rv_err **err)
         rv_jw_arr_end(&l.w);
         rv_buf_putc(&l.text, '\n');
     }
-    rc = rv_cli_print(rc, &l.text, err);
+    rc = cli_print(rc, &l.text, err);
     if (rc == 0 && l.n == 0 && !json)
-        rv_cli_say("no worker has given a sign of life for %lld seconds\n", (long long)(RV_WORKER_SEEN_US / 1000000));
+        cli_say("no worker has given a sign of life for %lld seconds\n", (long long)(RV_WORKER_SEEN_US / 1000000));
     return rc;
 }
 
@@ -115,12 +115,12 @@ static int read_typed(const struct rv_cli *cli, const char *option, const char *
 {
     const char *given;
 
-    for (*n = 0; (given = rv_cli_nth(cli, option, *n)); (*n)++) {
+    for (*n = 0; (given = cli_nth(cli, option, *n)); (*n)++) {
         const char *eq = strchr(given, '=');
         if (!eq || eq == given || !eq[1] || eq - given > MAX_TYPE)
-            return rv_cli_usage(cli, err, "--%s \"%s\": write %s", option, given, forms);
+            return cli_usage(cli, err, "--%s \"%s\": write %s", option, given, forms);
         if (*n >= MAX_HANDLERS)
-            return rv_cli_usage(cli, err, "more than %d %ss", MAX_HANDLERS, option);
+            return cli_usage(cli, err, "more than %d %ss", MAX_HANDLERS, option);
         memcpy(room[*n], given, (size_t)(eq - given));
         room[*n][eq - given] = '\0';
         out[*n] = (struct rv_worker_handler){.type = room[*n], .target = eq + 1};
@@ -131,18 +131,18 @@ static int read_typed(const struct rv_cli *cli, const char *option, const char *
 static void say(void *self, const char *line)
 {
     (void)self;
-    rv_cli_say("%s\n", line);
+    cli_say("%s\n", line);
 }
 
 static int read_opts(struct rv_cli *cli, struct rv_worker_opts *out, rv_err **err)
 {
     int64_t concurrency = 0, threads = 0;
 
-    int rc = rv_cli_int(cli, "concurrency", 1, RV_WORKER_MAX, &concurrency, err);
+    int rc = cli_int(cli, "concurrency", 1, RV_WORKER_MAX, &concurrency, err);
     if (rc == 0)
-        rc = rv_cli_int(cli, "workers", 1, 1024, &threads, err);
+        rc = cli_int(cli, "workers", 1, 1024, &threads, err);
     if (rc == 0)
-        rc = rv_cli_span(cli, "grace", RV_WORKER_NO_GRACE, &out->grace_us, err);
+        rc = cli_span(cli, "grace", RV_WORKER_NO_GRACE, &out->grace_us, err);
     out->concurrency = (size_t)concurrency;
     out->threads = (size_t)threads;
     return rc;
@@ -156,12 +156,12 @@ static int work(struct rv_cli *cli, rv_err **err)
     struct rv_worker_done done = {0};
     struct rv_worker_opts opts = {.app = &cli->app,
                                   .labels = labels,
-                                  .until_idle = rv_cli_flag(cli, "until-idle"),
+                                  .until_idle = cli_flag(cli, "until-idle"),
                                   .handlers = handlers,
                                   .scripts = scripts,
-                                  .say = rv_cli_flag(cli, "quiet") ? NULL : say};
+                                  .say = cli_flag(cli, "quiet") ? NULL : say};
 
-    int rc = rv_cli_values(cli, "label", labels, RV_COUNT(labels), &opts.n_labels, err);
+    int rc = cli_values(cli, "label", labels, RV_COUNT(labels), &opts.n_labels, err);
     if (rc == 0)
         rc = read_opts(cli, &opts, err);
     if (rc == 0)
@@ -174,7 +174,7 @@ static int work(struct rv_cli *cli, rv_err **err)
     if (rc == 0)
         rc = rv_app_streams_new(&streams, &opts.streams, err);
     if (rc == 0)
-        rv_cli_outlet_open(cli->app.log);
+        cli_outlet_open(cli->app.log);
     if (rc == 0)
         rc = rv_worker_run(&opts, &done, err);
     if (done.n_left == 0)
@@ -182,19 +182,19 @@ static int work(struct rv_cli *cli, rv_err **err)
     if (rc < 0)
         return rc;
     if (opts.say)
-        rv_cli_say("%lld done, %lld failed, %lld handed back, %lld left\n", (long long)done.n_done,
-                   (long long)done.n_failed, (long long)done.n_back, (long long)done.n_left);
+        cli_say("%lld done, %lld failed, %lld handed back, %lld left\n", (long long)done.n_done,
+                (long long)done.n_failed, (long long)done.n_back, (long long)done.n_left);
     if (done.n_left > 0) /* their calls still run: what they use must stay until the process is gone */
-        _exit(rv_cli_out_rest() ? RV_EXIT_COMPLETED : RV_EXIT_FAILED);
+        _exit(cli_out_rest() ? RV_EXIT_COMPLETED : RV_EXIT_FAILED);
     return RV_EXIT_COMPLETED;
 }
 
 static int worker(struct rv_cli *cli, rv_err **err)
 {
-    return rv_cli_flag(cli, "list") ? list(cli, err) : work(cli, err);
+    return cli_flag(cli, "list") ? list(cli, err) : work(cli, err);
 }
 
-const struct rv_cli_verb rv_verb_worker = {
+const struct rv_cli_verb verb_worker = {
     .name = "worker",
     .args = "",
     .summary = "run what is queued",
@@ -213,7 +213,7 @@ const struct rv_cli_verb rv_verb_worker = {
                 "reeve worker --until-idle   # do what is there, then end\n"
                 "reeve worker --list",
     RV_CLI_OPTIONS(worker_options),
-    .groups = {&rv_cli_of_work, &rv_cli_of_commits},
+    .groups = {&cli_of_work, &cli_of_commits},
     .needs = "json list",
     .excludes = "list until-idle; list concurrency",
     .run = worker,

@@ -9,7 +9,7 @@
 
 #define NOW INT64_C(1700000000000000)
 
-bool rv_cli_out_now(rv_str text)
+bool cli_out_now(rv_str text)
 {
     fwrite(text.ptr, 1, text.len, stdout);
     return fflush(stdout) == 0;
@@ -67,9 +67,9 @@ static bool frame(rv_cli_screen *screen, const struct rv_app_top_row *first, siz
         look.llm_calls += first[i].llm_calls;
         rv_usage_add(&look.used, &first[i].used);
     }
-    rv_cli_terminal_size(&view.columns, &view.rows);
-    rv_cli_top_draw(&look, &view, &text);
-    bool shown = rv_cli_screen_show(screen, rv_buf_str(&text));
+    cli_terminal_size(&view.columns, &view.rows);
+    cli_top_draw(&look, &view, &text);
+    bool shown = cli_screen_show(screen, rv_buf_str(&text));
     rv_buf_fini(&text);
     return shown;
 }
@@ -79,12 +79,12 @@ int main(int argc, char **argv)
     bool color = argc > 1 && strcmp(argv[1], "color") == 0;
     rv_cli_screen *screen = NULL;
 
-    if (rv_cli_screen_open(&screen, NULL) < 0)
+    if (cli_screen_open(&screen, NULL) < 0)
         return 1;
     bool shown = frame(screen, rows + 1, 2, color) && frame(screen, rows, 3, color) && frame(screen, rows, 2, color);
     fputs("\033[20;1HEND", stdout);
     fflush(stdout);
-    while (shown && rv_cli_screen_wait(screen, 60000) == RV_CLI_TOP_SIZE) /* until tmux ends it */
+    while (shown && cli_screen_wait(screen, 60000) == RV_CLI_TOP_SIZE) /* until tmux ends it */
         continue;
     _exit(1);
 }

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-bool rv_cli_out_now(rv_str text)
+bool cli_out_now(rv_str text)
 {
     bool written = fwrite(text.ptr, 1, text.len, stdout) == text.len;
 

@@ -29,7 +29,7 @@ START_TEST(a_terminal_gets_text_and_nothing_else)
 {
     rv_buf out = RV_BUF_INIT(4096);
 
-    rv_cli_write_safe(rv_str_of(texts[_i].text), &out);
+    cli_write_safe(rv_str_of(texts[_i].text), &out);
     ck_assert_str_eq(rv_buf_cstr(&out), texts[_i].want);
     rv_buf_fini(&out);
 }
@@ -53,7 +53,7 @@ START_TEST(a_call_is_one_line)
 {
     rv_buf out = RV_BUF_INIT(4096);
 
-    rv_chat_write_call(rv_str_of(calls[_i].tool), rv_str_of(calls[_i].arguments), &out);
+    cli_chat_write_call(rv_str_of(calls[_i].tool), rv_str_of(calls[_i].arguments), &out);
     ck_assert_str_eq(rv_buf_cstr(&out), calls[_i].want);
     rv_buf_fini(&out);
 }
@@ -77,7 +77,7 @@ START_TEST(an_action_is_told_and_a_question_has_its_options)
     json_object *event = rv_kit_json(actions[_i].event);
     rv_buf out = RV_BUF_INIT(4096);
 
-    rv_chat_write_action(event, "  ", &out);
+    cli_chat_write_action(event, "  ", &out);
     ck_assert_str_eq(rv_buf_cstr(&out), actions[_i].want);
     rv_buf_fini(&out);
     json_object_put(event);

@@ -10,12 +10,12 @@ static char *compared(const char *a, const char *b, int columns, bool color)
     struct rv_cli_lines lines;
     rv_buf out = RV_BUF_INIT(1 << 20);
 
-    ck_assert_int_eq(rv_cli_lines_compare(rv_str_of(a), rv_str_of(b), &lines, NULL), 0);
+    ck_assert_int_eq(cli_lines_compare(rv_str_of(a), rv_str_of(b), &lines, NULL), 0);
     if (columns)
-        rv_cli_lines_write_sides(&lines, columns, color, &out);
+        cli_lines_write_sides(&lines, columns, color, &out);
     else
-        rv_cli_lines_write_unified(&lines, color, &out);
-    rv_cli_lines_fini(&lines);
+        cli_lines_write_unified(&lines, color, &out);
+    cli_lines_fini(&lines);
     char *text = rv_str_dup(rv_buf_str(&out));
     rv_buf_fini(&out);
     return text;
@@ -107,7 +107,7 @@ START_TEST(a_comparison_has_both_texts_and_no_more_edits_than_were_made)
             rv_buf_puts(&b, in_b ? line : "");
             edits += in_a != in_b;
         }
-        ck_assert_int_eq(rv_cli_lines_compare(rv_buf_str(&a), rv_buf_str(&b), &lines, NULL), 0);
+        ck_assert_int_eq(cli_lines_compare(rv_buf_str(&a), rv_buf_str(&b), &lines, NULL), 0);
         for (size_t i = 0; i < lines.n; i++)
             for (int k = 0; k < 2; k++)
                 if (lines.items[i].mark != (k == 0 ? '+' : '-')) {
@@ -119,7 +119,7 @@ START_TEST(a_comparison_has_both_texts_and_no_more_edits_than_were_made)
         ck_assert_str_eq(rv_buf_cstr(&back[0]), rv_buf_cstr(&a));
         ck_assert_str_eq(rv_buf_cstr(&back[1]), rv_buf_cstr(&b));
         ck_assert_uint_le(found, edits);
-        rv_cli_lines_fini(&lines);
+        cli_lines_fini(&lines);
         rv_buf_fini(&a);
         rv_buf_fini(&b);
         rv_buf_fini(&back[0]);
@@ -137,12 +137,12 @@ START_TEST(beyond_the_limit_all_counts_as_replaced)
         rv_buf_printf(&a, "a%d\nsame\n", i);
         rv_buf_printf(&b, "b%d\nsame\n", i);
     }
-    ck_assert_int_eq(rv_cli_lines_compare(rv_buf_str(&a), rv_buf_str(&b), &lines, NULL), 0);
+    ck_assert_int_eq(cli_lines_compare(rv_buf_str(&a), rv_buf_str(&b), &lines, NULL), 0);
     ck_assert_uint_eq(lines.n, 4 * RV_CLI_LINES_MAX_EDITS - 1);
     ck_assert_int_eq(lines.items[0].mark, '-');
     ck_assert_int_eq(lines.items[lines.n - 2].mark, '+');
     ck_assert_int_eq(lines.items[lines.n - 1].mark, ' ');
-    rv_cli_lines_fini(&lines);
+    cli_lines_fini(&lines);
     rv_buf_fini(&a);
     rv_buf_fini(&b);
 }

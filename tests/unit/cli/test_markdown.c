@@ -68,25 +68,25 @@ static const struct {
 
 static void write_text(rv_cli_md *md, rv_str text, size_t piece, rv_buf *out)
 {
-    rv_cli_md_begin(md);
+    cli_md_begin(md);
     for (size_t i = 0, n; i < text.len; i += n) {
         n = piece && text.len - i > piece ? piece : text.len - i;
-        rv_cli_md_add(md, (rv_str){text.ptr + i, n}, out);
+        cli_md_add(md, (rv_str){text.ptr + i, n}, out);
     }
-    rv_cli_md_flush(md, out);
+    cli_md_flush(md, out);
 }
 
 START_TEST(each_construct_has_its_look)
 {
     for (int styled = 0; styled < 2; styled++) {
-        rv_cli_md *md = rv_cli_md_new(styled, COLUMNS);
+        rv_cli_md *md = cli_md_new(styled, COLUMNS);
         for (size_t piece = 0; piece < PIECE_MAX; piece++) {
             rv_buf out = RV_BUF_INIT(MAX_OUT);
             write_text(md, rv_str_of(cases[_i].text), piece, &out);
             ck_assert_str_eq(rv_buf_cstr(&out), styled ? cases[_i].styled : cases[_i].plain);
             rv_buf_fini(&out);
         }
-        rv_cli_md_free(md);
+        cli_md_free(md);
     }
 }
 END_TEST
@@ -101,7 +101,7 @@ START_TEST(pieces_change_nothing)
         "\xc2", "\r", "   ", "```\n"};
     struct rv_rand_state state;
     struct rv_rand rand = rv_rand_seeded(&state, 18);
-    rv_cli_md *md[] = {rv_cli_md_new(false, COLUMNS), rv_cli_md_new(true, COLUMNS)};
+    rv_cli_md *md[] = {cli_md_new(false, COLUMNS), cli_md_new(true, COLUMNS)};
 
     for (int round = 0; round < 2000; round++) {
         rv_buf text = RV_BUF_INIT(MAX_OUT);
@@ -125,8 +125,8 @@ START_TEST(pieces_change_nothing)
         }
         rv_buf_fini(&text);
     }
-    rv_cli_md_free(md[0]);
-    rv_cli_md_free(md[1]);
+    cli_md_free(md[0]);
+    cli_md_free(md[1]);
 }
 END_TEST
 
@@ -137,70 +137,70 @@ START_TEST(words_do_not_wait)
         const char *piece, *written;
     } steps[] = {{"Hello", "Hello"}, {" wor", " wor"}, {"ld **bo", "ld "}, {"ld", ""},  {"** ", B "bold" O " "},
                  {"a\n", "a\n"},     {"|x|\n", ""},    {"|-|\n", ""},      {"|y|", ""}, {"\nend", NULL}};
-    rv_cli_md *md = rv_cli_md_new(true, COLUMNS);
+    rv_cli_md *md = cli_md_new(true, COLUMNS);
 
     for (size_t i = 0; i < RV_COUNT(steps); i++) {
         rv_buf out = RV_BUF_INIT(MAX_OUT);
-        rv_cli_md_add(md, rv_str_of(steps[i].piece), &out);
+        cli_md_add(md, rv_str_of(steps[i].piece), &out);
         if (steps[i].written)
             ck_assert_str_eq(rv_buf_cstr(&out), steps[i].written);
         else
             ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&out), " y   " BAR "\nend"));
         rv_buf_fini(&out);
     }
-    rv_cli_md_free(md);
+    cli_md_free(md);
 }
 END_TEST
 
 /* A mark whose end does not come holds back no more than its bound, a table no more than its own. */
 START_TEST(what_waits_is_bounded)
 {
-    rv_cli_md *md = rv_cli_md_new(true, COLUMNS);
+    rv_cli_md *md = cli_md_new(true, COLUMNS);
     rv_buf out = RV_BUF_INIT(8 * RV_CLI_MD_MAX_TABLE);
     size_t n = 0;
 
     for (; n < 3 * RV_CLI_MD_MAX_SPAN; n++)
-        rv_cli_md_add(md, n == 0 ? RV_STR_LIT("**") : RV_STR_LIT("x"), &out);
+        cli_md_add(md, n == 0 ? RV_STR_LIT("**") : RV_STR_LIT("x"), &out);
     ck_assert_uint_ge(out.len, 2 * RV_CLI_MD_MAX_SPAN);
     rv_buf_clear(&out);
-    rv_cli_md_begin(md);
-    rv_cli_md_add(md, RV_STR_LIT("|a|\n|-|\n"), &out);
+    cli_md_begin(md);
+    cli_md_add(md, RV_STR_LIT("|a|\n|-|\n"), &out);
     for (n = 0; n < 2 * RV_CLI_MD_MAX_TABLE; n += 8)
-        rv_cli_md_add(md, RV_STR_LIT("|cell 1|\n"), &out);
+        cli_md_add(md, RV_STR_LIT("|cell 1|\n"), &out);
     ck_assert_uint_ge(out.len, RV_CLI_MD_MAX_TABLE);
-    rv_cli_md_add(md, RV_STR_LIT("end"), &out);
+    cli_md_add(md, RV_STR_LIT("end"), &out);
     ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&out), BAR " cell 1 " BAR "\n" BAR " cell 1 " BAR "\nend"));
     rv_buf_clear(&out);
-    rv_cli_md_begin(md);
+    cli_md_begin(md);
     for (n = 0; n < 3 * RV_CLI_MD_MAX_LINE; n++)
-        rv_cli_md_add(md, RV_STR_LIT("|"), &out);
+        cli_md_add(md, RV_STR_LIT("|"), &out);
     ck_assert_uint_ge(out.len, RV_CLI_MD_MAX_LINE);
     rv_buf_fini(&out);
-    rv_cli_md_free(md);
+    cli_md_free(md);
 }
 END_TEST
 
 /* Behind a label a heading begins a line of its own; what is cut off in its middle goes on as what it was. */
 START_TEST(labels_and_breaks)
 {
-    rv_cli_md *md = rv_cli_md_new(true, COLUMNS);
+    rv_cli_md *md = cli_md_new(true, COLUMNS);
     rv_buf out = RV_BUF_INIT(MAX_OUT);
 
-    rv_cli_md_behind(md);
-    rv_cli_md_add(md, RV_STR_LIT("# T"), &out);
+    cli_md_behind(md);
+    cli_md_add(md, RV_STR_LIT("# T"), &out);
     ck_assert_str_eq(rv_buf_cstr(&out), "\n" H "T");
-    rv_cli_md_flush(md, &out);
+    cli_md_flush(md, &out);
     rv_buf_clear(&out);
-    rv_cli_md_add(md, RV_STR_LIT("u\nx **b"), &out);
-    rv_cli_md_flush(md, &out);
+    cli_md_add(md, RV_STR_LIT("u\nx **b"), &out);
+    cli_md_flush(md, &out);
     ck_assert_str_eq(rv_buf_cstr(&out), H "u" O "\nx **b");
     rv_buf_clear(&out);
-    rv_cli_md_begin(md);
-    rv_cli_md_behind(md);
-    rv_cli_md_add(md, RV_STR_LIT("words\n# T\n"), &out);
+    cli_md_begin(md);
+    cli_md_behind(md);
+    cli_md_add(md, RV_STR_LIT("words\n# T\n"), &out);
     ck_assert_str_eq(rv_buf_cstr(&out), "words\n" H "T" O "\n");
     rv_buf_fini(&out);
-    rv_cli_md_free(md);
+    cli_md_free(md);
 }
 END_TEST
 

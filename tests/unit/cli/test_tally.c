@@ -24,7 +24,7 @@ static void want_table(const rv_cli_tally *t, const struct rv_usage *total, cons
 {
     rv_buf text = RV_BUF_INIT(1 << 16);
 
-    rv_cli_tally_write(t, total, false, &text);
+    cli_tally_write(t, total, false, &text);
     ck_assert_str_eq(rv_buf_cstr(&text), want);
     rv_buf_fini(&text);
 }
@@ -32,30 +32,30 @@ static void want_table(const rv_cli_tally *t, const struct rv_usage *total, cons
 static void add(rv_cli_tally *t, int stage, const char *result)
 {
     struct rv_app_spent spent = spent_of(result);
-    rv_cli_tally_add(t, stage, &spent);
+    cli_tally_add(t, stage, &spent);
 }
 
 START_TEST(nothing_is_shown_of_calls_that_told_nothing)
 {
-    rv_cli_tally *t = rv_cli_tally_new(&pipeline);
+    rv_cli_tally *t = cli_tally_new(&pipeline);
 
     want_table(t, NULL, "");
     add(t, 0, "{\"status\":\"success\",\"latency_ms\":20}");
     want_table(t, NULL, "");
-    rv_cli_tally_free(t);
+    cli_tally_free(t);
     want_table(NULL, NULL, "");
 }
 END_TEST
 
 START_TEST(columns_that_nobody_filled_are_left_out)
 {
-    rv_cli_tally *t = rv_cli_tally_new(&pipeline);
+    rv_cli_tally *t = cli_tally_new(&pipeline);
 
     add(t, 0, "{\"status\":\"success\",\"input_tokens\":1200,\"output_tokens\":0}");
     want_table(t, NULL,
                "usage   calls  input  output\n"
                "  plan      1  1,200       0\n");
-    rv_cli_tally_free(t);
+    cli_tally_free(t);
 }
 END_TEST
 
@@ -66,7 +66,7 @@ START_TEST(stages_add_up_and_times_are_medians)
         "{\"input_tokens\":10,\"output_tokens\":2,\"latency_ms\":900,\"first_token_ms\":10,\"cost_micro_usd\":5}",
         "{\"input_tokens\":10,\"output_tokens\":2,\"latency_ms\":200,\"first_token_ms\":20,\"reasoning_tokens\":1}",
     };
-    rv_cli_tally *t = rv_cli_tally_new(&pipeline);
+    rv_cli_tally *t = cli_tally_new(&pipeline);
 
     for (size_t i = 0; i < RV_COUNT(results); i++)
         add(t, 0, results[i]);
@@ -79,20 +79,20 @@ START_TEST(stages_add_up_and_times_are_medians)
         "  plan                              3     30       -       6          1  $0.00001        20 ms   200 ms\n"
         "  a_name_that_is_longer_than_a      1      7       6       1          -         -            -    2.0 s\n"
         "  all                               4     37       6       7          1  $0.00001        20 ms   550 ms\n");
-    rv_cli_tally_free(t);
+    cli_tally_free(t);
 }
 END_TEST
 
 START_TEST(what_nobody_told_is_marked_as_a_guess)
 {
-    rv_cli_tally *t = rv_cli_tally_new(&pipeline);
+    rv_cli_tally *t = cli_tally_new(&pipeline);
 
     add(t, 0, "{\"status\":\"success\",\"cost_micro_usd\":1500000}");
     add(t, 0, "{\"status\":\"error\",\"error\":\"x\"}");
     want_table(t, NULL,
                "usage   calls    cost\n"
                "  plan      2  ~$1.50\n");
-    rv_cli_tally_free(t);
+    cli_tally_free(t);
 
     struct rv_app_spent told = spent_of("{\"status\":\"success\",\"input_tokens\":3,\"cost_micro_usd\":1}");
     struct rv_app_spent broken = spent_of("{\"status\":\"error\",\"input_tokens\":3,\"cost_micro_usd\":1}");
@@ -107,7 +107,7 @@ START_TEST(the_total_of_the_run_counts_where_it_is_more)
     const struct rv_usage total = {
         .calls = 2, .input_tokens = 5, .output_tokens = 1, .cost_micro_usd = 900, .estimated = true};
     const struct rv_usage same = {.calls = 1, .input_tokens = 5, .output_tokens = 1};
-    rv_cli_tally *t = rv_cli_tally_new(&pipeline);
+    rv_cli_tally *t = cli_tally_new(&pipeline);
 
     add(t, 0, "{\"status\":\"success\",\"input_tokens\":5,\"output_tokens\":1}");
     want_table(t, &total,
@@ -117,7 +117,7 @@ START_TEST(the_total_of_the_run_counts_where_it_is_more)
     want_table(t, &same,
                "usage   calls  input  output\n"
                "  plan      1      5       1\n");
-    rv_cli_tally_free(t);
+    cli_tally_free(t);
 }
 END_TEST
 
@@ -138,7 +138,7 @@ START_TEST(a_call_says_what_it_was_told)
     struct rv_app_spent spent = spent_of(lines[_i].result);
     rv_buf text = RV_BUF_INIT(4096);
 
-    rv_cli_spent_write(&spent, &text);
+    cli_spent_write(&spent, &text);
     ck_assert_str_eq(rv_buf_cstr(&text), lines[_i].want);
     rv_buf_fini(&text);
 }

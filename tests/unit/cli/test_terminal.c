@@ -84,11 +84,11 @@ START_TEST(ctrl_c_behind_a_line_ends_the_wait_for_a_line)
     rv_str line;
 
     struct typed t = type("a line\n");
-    rv_chat_lines_init(&lines);
-    ck_assert_int_eq(rv_chat_signals_watch(NULL, &err), 0);
-    int rc = rv_chat_lines_next(&lines, &line, &err);
-    rv_chat_signals_unwatch();
-    rv_chat_lines_fini(&lines);
+    cli_chat_lines_init(&lines);
+    ck_assert_int_eq(cli_chat_signals_watch(NULL, &err), 0);
+    int rc = cli_chat_lines_next(&lines, &line, &err);
+    cli_chat_signals_unwatch();
+    cli_chat_lines_fini(&lines);
     ck_assert(!is_armed);
     ck_assert_msg(!would_wait, "read() waits for keys, Ctrl-C is not seen");
     ck_assert_int_eq(rc, RV_E_CANCELLED);
@@ -103,10 +103,10 @@ START_TEST(ctrl_c_behind_a_key_ends_a_screen)
     rv_cli_screen *screen = NULL;
 
     struct typed t = type("x");
-    ck_assert_int_eq(rv_cli_screen_open(&screen, NULL), 0);
+    ck_assert_int_eq(cli_screen_open(&screen, NULL), 0);
     ck_assert_int_eq(write(t.keyboard, "x", 1), 1); /* the first one was typed before keys came one by one */
-    enum rv_cli_top_key key = rv_cli_screen_wait(screen, INT64_C(3600000));
-    rv_cli_screen_close(screen);
+    enum rv_cli_top_key key = cli_screen_wait(screen, INT64_C(3600000));
+    cli_screen_close(screen);
     ck_assert(!is_armed);
     ck_assert_msg(!would_wait, "read() waits for keys, Ctrl-C is not seen");
     ck_assert_int_eq(key, RV_CLI_TOP_QUIT);

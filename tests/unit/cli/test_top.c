@@ -90,7 +90,7 @@ START_TEST(columns_shrink_and_then_go)
 
     struct rv_cli_top_view view = drawn[_i].view;
 
-    rv_cli_top_draw(&look, &view, &text);
+    cli_top_draw(&look, &view, &text);
     ck_assert_str_eq(rv_buf_cstr(&text), drawn[_i].want);
     rv_buf_fini(&text);
 }
@@ -103,11 +103,11 @@ START_TEST(no_line_is_wider_than_the_screen)
         struct rv_cli_top_view view = {.columns = columns, .rows = 10, .selected = 2, .first = 1};
         rv_buf text = RV_BUF_INIT(1 << 16);
         size_t n_lines = 0;
-        rv_cli_top_draw(&look, &view, &text);
+        cli_top_draw(&look, &view, &text);
         for (const char *p = rv_buf_cstr(&text), *end; *p; p = end + 1, n_lines++) {
             end = strchr(p, '\n');
             ck_assert_ptr_nonnull(end);
-            ck_assert_uint_le(rv_cli_width((rv_str){p, (size_t)(end - p)}), columns);
+            ck_assert_uint_le(cli_width((rv_str){p, (size_t)(end - p)}), columns);
             ck_assert_ptr_null(memchr(p, '\033', (size_t)(end - p)));
         }
         ck_assert_uint_le(n_lines, view.rows);
@@ -141,7 +141,7 @@ START_TEST(bytes_are_keys)
 {
     enum rv_cli_top_key key;
 
-    ck_assert_uint_eq(rv_cli_screen_key(rv_str_of(keys[_i].bytes), &key), keys[_i].n);
+    ck_assert_uint_eq(cli_screen_key(rv_str_of(keys[_i].bytes), &key), keys[_i].n);
     ck_assert_int_eq(key, keys[_i].key);
 }
 END_TEST

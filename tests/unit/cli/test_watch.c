@@ -35,10 +35,10 @@ static int begin(const char *dir, char **text)
     rv_err *err = NULL;
 
     ck_assert(mkdir(inner, 0700) == 0 || errno == EEXIST || errno == ENOENT);
-    int rc = rv_cli_watch_begin(&files, &w, &err);
+    int rc = cli_watch_begin(&files, &w, &err);
     ck_assert_int_eq(w.fd >= 0, rc == 0);
     *text = rv_kit_err_take(err);
-    rv_cli_watch_end(&w);
+    cli_watch_end(&w);
     free(paths[0]);
     free(inner);
     return rc;
