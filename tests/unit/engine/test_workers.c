@@ -235,23 +235,38 @@ START_TEST(a_cancelled_run_leaves_its_calls_behind)
 }
 END_TEST
 
+/* A stage whose hook does not answer before the gate is opened; its events until it was given up. */
+static void hook_hangs(struct world *w, const char *stage, const char *const says[2], const char *never)
+{
+    struct how how = {.capabilities = capabilities, .workers = 1};
+    char pipeline[256], script[512];
+    struct gate gate;
+
+    gate_init(&gate);
+    snprintf(pipeline, sizeof pipeline, "name: m\nagents:\n  - {name: p, default_next: a}\n  - {name: a, %s}\n", stage);
+    snprintf(script, sizeof script, "stages: {p: [{output: {until: '%s'}}]}", gate.path);
+    world_run(w, &how, pipeline, script);
+    gate_open(&gate);
+    const char *events = rv_buf_cstr(&w->events);
+    for (size_t i = 0; i < 2; i++)
+        ck_assert_msg(strstr(events, says[i]), "%s", events);
+    ck_assert_msg(!never || !strstr(events, never), "%s", events);
+    world_fini(w);
+    gate_fini(&gate);
+}
+
 /* The stage has 300 s, which nothing but the entry's own limit shortens. */
 START_TEST(an_entry_that_has_a_limit_of_its_own_is_told_by_it)
 {
-    struct how how = {.capabilities = capabilities, .workers = 1};
+    static const char own[] = "its own limit", code[] = "\"code\":\"hook_timed_out\"";
     struct world w;
 
-    world_run(&w, &how, "name: m\nagents: [{name: a, mock_handler: slow.hasty, mock: true}]", NULL);
-    const char *events = rv_buf_cstr(&w.events);
-    ck_assert_msg(strstr(events, "did not answer within 50 ms: its own limit, timeout_ms of its specification"), "%s",
-                  events);
-    ck_assert_msg(strstr(events, "\"code\":\"hook_timed_out\""), "%s", events);
-    world_fini(&w);
-
-    world_run(&w, &how, "name: m\nagents: [{name: a, pre_process: slow.doze, timeout_seconds: 1}]", NULL);
-    events = rv_buf_cstr(&w.events);
-    ck_assert_msg(strstr(events, "did not answer within 1000 ms") && !strstr(events, "its own limit"), "%s", events);
-    world_fini(&w);
+    hook_hangs(
+        &w, "mock_handler: slow.hasty, mock: true",
+        (const char *const[]){"did not answer within 50 ms: its own limit, timeout_ms of its specification", code},
+        NULL);
+    hook_hangs(&w, "pre_process: slow.doze, timeout_seconds: 1",
+               (const char *const[]){"did not answer within 1000 ms", ""}, own);
 }
 END_TEST
 
