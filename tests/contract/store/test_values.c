@@ -2,7 +2,10 @@
 #include "tests/contract/store/world.h"
 
 #define LARGE 10240
-#define LATER (INT64_C(4000000000) * 1000000) /* long after any blob was put, whose age is by the system's clock */
+/* What the server of PostgreSQL puts beside tables by itself, whenever it cleans up: maps of what is visible and free.
+ */
+#define HOUSEKEEPING (30 * LARGE)
+#define LATER        (INT64_C(4000000000) * 1000000) /* long after any blob was put, whose age is by the system's clock */
 
 static struct rv_store_stats stats_of(struct world *w)
 {
@@ -85,7 +88,7 @@ START_TEST(equal_values_cost_their_bytes_once)
         OK(append(w, i % 2 ? "r1" : "r2", 1, i % 2 ? 3 + i / 2 : 2 + i / 2, "", value));
     OK(rv_store_sweep(w->s, T0, 0, NULL, &w->err));
     ck_assert_int_eq(stats_of(w).blobs, 2);
-    ck_assert_int_lt(stats_of(w).bytes - before, LARGE);
+    ck_assert_int_lt(stats_of(w).bytes - before, HOUSEKEEPING); /* of a million */
     free(value);
     world_close(w);
 }
@@ -207,7 +210,7 @@ START_TEST(sweeping_gives_the_space_back)
     OK(rv_store_delete_run(w->s, &operator_scope, "r1", LATER, &w->err));
     OK(rv_store_sweep(w->s, LATER, 0, &freed, &w->err));
     ck_assert_int_ge(freed, w->impl->gives_back ? 300 * LARGE : 0);
-    ck_assert_int_le(stats_of(w).bytes, w->impl->gives_back ? empty + 65536 : full);
+    ck_assert_int_le(stats_of(w).bytes, w->impl->gives_back ? empty + 65536 : full + HOUSEKEEPING);
     ck_assert_int_eq(stats_of(w).blobs, 0);
     OK(rv_store_sweep(w->s, LATER, 0, &freed, &w->err));
     ck_assert_int_eq(freed, 0);
