@@ -127,8 +127,10 @@ static int tell_why(rv_str text, const struct search *s, rv_err **err)
     int rc = rv_json_parse((rv_str){copy, n + text.len - before}, &opts, &value, &cause);
     json_object_put(value);
     free(copy);
-    if (rc == RV_E_NOMEM)
-        return rv_err_pass(err, cause);
+    if (rc < 0 && rv_err_is(cause, RV_E_NOMEM)) { /* also where only its text had none */
+        rv_err_free(cause);
+        return RV_FAIL(err, RV_E_NOMEM, "tell why a reply has no object");
+    }
     if (rc == RV_E_LIMIT)
         rc = RV_FAIL(err, RV_E_PARSE, "no JSON object found: %s (read are %d levels and some two million values)",
                      rv_err_text(cause), RV_JSON_MAX_DEPTH);
