@@ -357,7 +357,7 @@ static int check_pattern(struct rv_compile *c, struct rv_expr_node *n)
     if (rc == 0) {
         n->next_pattern = c->e->patterns;
         c->e->patterns = n;
-    } else if (rc == RV_E_NOMEM) {
+    } else if (rv_err_is(why, RV_E_NOMEM)) {
         rc = RV_EXPR_FAIL(c, arg->off, RV_E_NOMEM, "no memory for an expression");
     } else {
         rc = RV_EXPR_FAIL(c, arg->off, RV_E_INVALID, "%s", rv_err_text(why));

@@ -195,7 +195,7 @@ static int keep_pattern(struct place *p, rv_str text, rv_pattern **out)
     int rc = rv_pattern_new(text, out, &why);
     if (rc == 0)
         s->patterns[s->n_patterns++] = *out;
-    else if (rc == RV_E_NOMEM)
+    else if (rv_err_is(why, RV_E_NOMEM))
         rc = tools_schema_nomem(p->c);
     else
         rc = RV_SCHEMA_FAIL(p->c, p->at, "%s", rv_err_text(why));
