@@ -172,7 +172,7 @@ function(rv_test name)
     if(RV_SANITIZE AND NOT arg_FORKS)
         list(APPEND environment CK_FORK=no)
         if(NOT name MATCHES "^(unit|contract)_") # the order of others in one process is as written
-            list(APPEND environment REEVE_SHUFFLE=)
+            list(APPEND environment REEVE_ORDER=written)
         endif()
     endif()
     set(side inside)

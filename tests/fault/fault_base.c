@@ -245,7 +245,7 @@ START_TEST(every_allocation_may_fail)
     total = rv_fault_count();
     ck_assert_int_eq(rc, 0);
     ck_assert(n == total || !rv_fault_works());
-    ck_assert_uint_gt(n, 0);
+    ck_assert(n > 0 || !rv_fault_works()); /* of a few, none may be among those that fail under a sanitizer */
 }
 END_TEST
 

@@ -14,14 +14,16 @@
  * Run the scenario once before the loop: what a library sets up at first use is not a leak. The count is of the thread
  * that armed it, other threads allocate undisturbed, unless all of them are armed (rv_fault_arm_all). Under the address
  * sanitizer every fourth allocation fails in turn, in soak each of them, and its own leak check counts the blocks: the
- * balance is always 0. Under the thread sanitizer nothing ever fires, and the loop ends after its first round. */
+ * balance is always 0. Which of the four follows from REEVE_SHUFFLE. Under the thread sanitizer nothing ever fires, and
+ * the loop ends after its first round. */
 #ifndef RV_TESTS_KIT_FAULT_H
 #define RV_TESTS_KIT_FAULT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/** From here, the allocation number n (from 0) of this thread fails, once. Under the address sanitizer 4 * n. */
+/** From here, the allocation number n (from 0) of this thread fails, once. Under the address sanitizer 4 * n + k,
+ * k = REEVE_SHUFFLE % 4. */
 void rv_fault_arm(size_t n);
 /** The same of all threads: the allocation number n of the process fails, once. Which one that is depends on how the
  * threads take turns, and so does the balance, because the C library keeps memory of threads that ended. */

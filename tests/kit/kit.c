@@ -153,6 +153,13 @@ size_t rv_kit_stride(size_t n)
     return is_slow && !soaks() ? n : 1;
 }
 
+size_t rv_kit_first(size_t step)
+{
+    const char *seed = getenv("REEVE_SHUFFLE");
+
+    return seed ? strtoull(seed, NULL, 10) % step : 0;
+}
+
 void rv_kit_rest(void)
 {
     nanosleep(&(struct timespec){.tv_nsec = RV_KIT_REST_MS * 1000000L}, NULL);

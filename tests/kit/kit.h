@@ -61,6 +61,9 @@ int rv_kit_sample(int n, int many);
 size_t rv_kit_stride(size_t n);
 /** The step of a long loop that tries every place: n, but 1 with REEVE_SOAK. */
 size_t rv_kit_step(size_t n);
+/** The place with which a loop of that step begins, below step: it follows from REEVE_SHUFFLE, so that runs of the
+ * tests together try every place. 0 without it. */
+size_t rv_kit_first(size_t step);
 
 /** True if text is what tests/golden/<name> holds; else the first difference is printed. With REEVE_GOLDEN=update in
  * the environment the file is rewritten (folders are made) and the answer is true. */
