@@ -89,7 +89,7 @@ START_TEST(every_allocation_may_fail)
     ck_assert_int_eq(live(), 0);
     rv_fault_disarm();
     const size_t step = rv_kit_step(rv_fault_count() / 200 + 1);
-    for (size_t n = 0;; n += step) {
+    for (size_t n = rv_kit_first(step);; n += step) {
         int rc;
 
         rv_fault_arm(n);

@@ -47,7 +47,7 @@ START_TEST(any_allocation_may_fail)
     ck_assert_int_eq(scenario(pipeline_path, script_path), 0);
     rv_fault_disarm();
     const size_t step = rv_kit_step(rv_fault_count() / 160 + 1);
-    for (n = 0;; n += step) {
+    for (n = rv_kit_first(step);; n += step) {
         rv_fault_arm(n);
         int rc = scenario(pipeline_path, script_path);
         if (!rv_fault_disarm()) {
@@ -118,7 +118,7 @@ START_TEST(any_allocation_of_what_quotas_do_may_fail)
     rv_fault_disarm();
     const size_t step = rv_kit_step(rv_fault_count() / 160 + 1);
     ck_assert_int_eq(used, 12); /* a run, a call, ten tokens */
-    for (n = 0;; n += step) {
+    for (n = rv_kit_first(step);; n += step) {
         rv_fault_arm(n);
         int rc = count(file, "memory:", &used);
         if (!rv_fault_disarm()) {
@@ -191,7 +191,7 @@ START_TEST(any_allocation_of_a_look_may_fail)
     rv_fault_disarm();
     rv_buf_fini(&text);
     const size_t step = rv_kit_step(rv_fault_count() / 160 + 1);
-    for (n = 0;; n += step) {
+    for (n = rv_kit_first(step);; n += step) {
         text = RV_BUF_INIT(1 << 20);
         rv_fault_arm(n);
         int rc = look_twice(store, &text);
@@ -284,7 +284,7 @@ START_TEST(any_allocation_of_changed_tests_may_fail)
     rv_fault_disarm();
     ck_assert(rv_fault_count() > n_known || !rv_fault_works());
     const size_t step = rv_kit_step(rv_fault_count() / 160 + 1);
-    for (n = 0;; n += step) {
+    for (n = rv_kit_first(step);; n += step) {
         char text[64];
         snprintf(text, sizeof text, "Say %zu.", n);
         rv_kit_write(prompt_path, text);

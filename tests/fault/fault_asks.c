@@ -131,7 +131,7 @@ START_TEST(any_allocation_of_the_loop_may_fail)
     rv_fault_disarm();
     ck_assert_msg(strstr(rv_buf_cstr(&state), asks[_i].told) != NULL, "%s", rv_buf_cstr(&state));
     const size_t step = rv_kit_step(rv_fault_count() / 120 + 1);
-    for (n = 0;; n += step) {
+    for (n = rv_kit_first(step);; n += step) {
         rv_buf_clear(&state);
         state.rc = 0;
         rv_fault_arm(n);

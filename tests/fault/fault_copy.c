@@ -100,7 +100,7 @@ START_TEST(every_allocation_of_a_copy_may_fail_once)
     rv_fault_disarm();
     const size_t step = rv_kit_step(rv_fault_count() / 120 + 1);
     memcpy(hash, out.hash, sizeof hash);
-    for (n = 0;; n += step) {
+    for (n = rv_kit_first(step);; n += step) {
         make_empty();
         rv_fault_arm(n);
         int rc = copy(&out);

@@ -154,7 +154,7 @@ START_TEST(any_allocation_of_encryption_may_fail)
     rv_fault_disarm();
     const size_t step = rv_kit_step(rv_fault_count() / 120 + 1);
     ck_assert_int_eq(broken_line, 0);
-    for (n = 0;; n += step) {
+    for (n = rv_kit_first(step);; n += step) {
         rv_fault_arm(n);
         int rc = scenario();
         if (!rv_fault_disarm()) {

@@ -464,7 +464,7 @@ static void each_may_fail(const struct asked *a)
     must(a, NULL);
     rv_fault_disarm();
     const size_t step = rv_kit_step(rv_fault_count() / 200 + 1);
-    for (size_t n = 0;; n += step) {
+    for (size_t n = rv_kit_first(step);; n += step) {
         rv_buf_clear(&got);
         if (a->changes)
             make_first(a);

@@ -216,7 +216,7 @@ START_TEST(every_allocation_may_fail_once)
     const size_t step = rv_kit_step(rv_fault_count() / 200 + 1);
     ck_assert_int_ge(n_pauses, 2);
     ck_assert_int_ge(n_steps, 10);
-    for (n = 0;; n += step) {
+    for (n = rv_kit_first(step);; n += step) {
         rv_fault_arm(n);
         int rc = scenario();
         if (!rv_fault_disarm()) {

@@ -241,7 +241,7 @@ START_TEST(every_allocation_may_fail)
     }
     ck_assert_msg(strstr(rv_buf_cstr(&want), a->has), "%s: %s", a->text, rv_buf_cstr(&want));
     mask(&want);
-    for (size_t n = 0;; n += step) {
+    for (size_t n = rv_kit_first(step);; n += step) {
         rv_kit_copy(world.template, world.store);
         open_client(&c, a->is_modern);
         if (!a->is_modern)

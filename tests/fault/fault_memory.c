@@ -261,7 +261,7 @@ START_TEST(any_allocation_may_fail_and_nothing_is_half)
     char *after = picture(path);
     ck_assert_msg((strcmp(before, after) == 0) == jobs[_i].reads, "%s: %s", before, after);
     const size_t step = rv_kit_step(rv_fault_count() / 60 + 1);
-    for (n = 0;; n += step) {
+    for (n = rv_kit_first(step);; n += step) {
         copy_file(template, path);
         rv_fault_arm(n);
         int rc = scenario(path, (size_t)_i);

@@ -170,7 +170,7 @@ START_TEST(any_allocation_of_a_call_may_fail)
     ask(store, i, &answer);
     rv_fault_disarm();
     const size_t count = rv_fault_count(), step = rv_kit_step(count / TRIES + 1);
-    for (n = 0;; n += step) {
+    for (n = rv_kit_first(step);; n += step) {
         copy_file(template, store);
         if ((outcome = try_without(store, i, n)) == NOTHING_FIRED)
             break;

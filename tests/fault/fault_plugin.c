@@ -274,7 +274,7 @@ START_TEST(every_allocation_of_the_loader_may_fail)
     const size_t step = strstr(scenarios[_i].name, "process") ? rv_kit_step(5) : 1;
 
     ck_assert_int_eq(scenarios[_i].run(), 0);
-    for (size_t n = 0;; n += step) {
+    for (size_t n = rv_kit_first(step);; n += step) {
         int rc;
         rv_fault_arm(n);
         rc = scenarios[_i].run();

@@ -124,7 +124,7 @@ START_TEST(allocations_of_the_driver_may_fail)
         ck_assert_int_eq(live(&r), 0);
         ck_assert_int_eq(r.broken_line, 0);
     }
-    for (n = 0;; n += stride) {
+    for (n = rv_kit_first(stride);; n += stride) {
         struct round r = {.id = ""};
         snprintf(r.id, sizeof r.id, "t%zu", n);
         rv_fault_arm(n);

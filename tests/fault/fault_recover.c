@@ -177,7 +177,7 @@ START_TEST(any_allocation_may_fail)
     const size_t step = rv_kit_step(rv_fault_count() / 200 + 1);
     ck_assert(over);
 
-    for (n = 0;; n += step) {
+    for (n = rv_kit_first(step);; n += step) {
         rv_fault_arm(n);
         int rc = scenario(&parts, &over);
         if (!rv_fault_disarm()) {

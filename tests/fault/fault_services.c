@@ -150,7 +150,7 @@ START_TEST(any_allocation_of_an_ask_may_fail)
     rv_fault_disarm();
     char *whole = rv_str_dup(rv_buf_str(&answer));
     const size_t step = rv_kit_step(rv_fault_count() / 80 + 1);
-    for (n = 0;; n += step) {
+    for (n = rv_kit_first(step);; n += step) {
         rv_buf_fini(&answer);
         rv_buf_init(&answer, 1 << 20);
         rv_fault_arm(n);

@@ -73,7 +73,7 @@ START_TEST(every_failed_allocation_of_a_simulation_is_reported)
     ck_assert(r.n_agents > 0 || strstr(cases[_i].pipeline, "asks") == NULL);
     rv_sim_report_fini(&r);
 
-    for (size_t n = 0;; n += step) {
+    for (size_t n = rv_kit_first(step);; n += step) {
         rv_err *err = NULL;
         rv_fault_arm(n);
         int rc = rv_sim_run(&o, &r, &err);

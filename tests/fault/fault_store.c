@@ -293,7 +293,7 @@ START_TEST(every_allocation_may_fail_once)
     rv_fault_disarm();
     const size_t step = rv_kit_step(rv_fault_count() / 200 + 1);
     ck_assert_int_eq(broken_line, 0);
-    for (n = 0;; n += step) {
+    for (n = rv_kit_first(step);; n += step) {
         int rc;
         remove_files();
         rv_fault_arm(n);
@@ -319,7 +319,7 @@ START_TEST(every_allocation_of_opening_in_memory_may_fail_once)
 {
     char hash[RV_STORE_HASH_MAX];
 
-    for (size_t n = 0;; n += rv_kit_step(5)) {
+    for (size_t n = rv_kit_first(rv_kit_step(5));; n += rv_kit_step(5)) {
         rv_store *s = NULL;
         rv_fault_arm(n);
         int rc = rv_store_open("memory:", NULL, &s, NULL);

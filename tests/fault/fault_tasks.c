@@ -255,7 +255,7 @@ START_TEST(every_allocation_of_a_task_may_fail_once)
     rv_fault_disarm();
     const size_t step = rv_kit_step(rv_fault_count() / 200 + 1);
     ck_assert_int_eq(broken_line, 0);
-    for (n = 0;; n += step) {
+    for (n = rv_kit_first(step);; n += step) {
         int rc;
         remove_files();
         rv_kit_copy(empty, path);

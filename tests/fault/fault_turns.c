@@ -39,7 +39,7 @@ static void fail_each(scenario_fn scenario, size_t at_least)
     rv_fault_disarm();
     const size_t step = rv_kit_step(rv_fault_count() / 200 + 1);
     ck_assert_int_eq(broken_line, 0);
-    for (n = 0;; n += step) {
+    for (n = rv_kit_first(step);; n += step) {
         rv_fault_arm(n);
         int rc = scenario();
         bool fired = rv_fault_disarm();

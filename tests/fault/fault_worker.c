@@ -263,7 +263,7 @@ START_TEST(any_allocation_of_a_worker_may_fail)
                   v.n_completed, v.n_failed, v.n_waiting);
     ck_assert_int_eq(v.n_tasks, 5);
     ck_assert_int_eq(v.n_alive, 0);
-    for (n = 0;; n += step) {
+    for (n = rv_kit_first(step);; n += step) {
         begin_again(p, p->full);
         rv_fault_arm_all(n);
         rc = work(p, &err);
@@ -334,7 +334,7 @@ START_TEST(any_allocation_of_submitting_may_fail)
     ck_assert_int_eq(submit_and_look(p), 0);
     rv_fault_disarm();
     const size_t step = rv_kit_step(rv_fault_count() / 160 + 1);
-    for (n = 0;; n += step) {
+    for (n = rv_kit_first(step);; n += step) {
         begin_again(p, p->empty);
         rv_fault_arm(n);
         int rc = submit_and_look(p);

@@ -149,7 +149,7 @@ END_TEST
 /* Greek has two small letters for one capital, German a small one without: each pair is one letter of a key. */
 START_TEST(all_forms_of_a_letter_are_one)
 {
-    for (int32_t c = 0; c < 0x110000; c += (int32_t)rv_kit_stride(7)) {
+    for (int32_t step = (int32_t)rv_kit_stride(7), c = (int32_t)rv_kit_first(7) % step; c < 0x110000; c += step) {
         int32_t folded = match_rune_fold(c);
         ck_assert_int_eq(match_rune_fold(folded), folded);
         ck_assert_int_eq(match_rune_fold(match_rune_lower(c)), folded);

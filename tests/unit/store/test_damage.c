@@ -73,7 +73,7 @@ START_TEST(each_page_overwritten_is_found)
     bool found;
 
     ck_assert_uint_gt(n_pages, 20);
-    for (size_t page = 0; page < n_pages; page += rv_kit_stride(3)) {
+    for (size_t step = rv_kit_stride(3), page = rv_kit_first(step); page < n_pages; page += step) {
         char *at = bytes.ptr + page * PAGE, saved[PAGE];
         memcpy(saved, at, PAGE);
         memset(at, 0xa5, PAGE);

@@ -91,7 +91,7 @@ START_TEST(the_short_way_gives_what_the_parser_gives)
 
     ck_assert_ptr_nonnull(copy);
     both_ways_agree(chunk);
-    for (size_t i = 0; i < chunk.len; i += rv_kit_stride(5)) {
+    for (size_t step = rv_kit_stride(5), i = rv_kit_first(step); i < chunk.len; i += step) {
         for (size_t b = 0; b < sizeof bytes - 1; b++) {
             memcpy(copy, chunk.ptr, chunk.len);
             copy[i] = bytes[b];
