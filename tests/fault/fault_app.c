@@ -1,6 +1,7 @@
 /* Every allocation of a run in one call fails once: no crash, no leak, and the code is RV_E_NOMEM, unless the run can
  * go on without. */
 #include <check.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,7 +135,7 @@ START_TEST(any_allocation_of_what_quotas_do_may_fail)
 }
 END_TEST
 
-/* --- looks at a store with a run that waits and one that is over --- */
+/* --- looks at a store with a run that waits, one that is over, and one that ends between two looks --- */
 
 static const char waits[] = "name: waits\nmodels: {default: scripted}\nagents:\n"
                             "  - {name: a, has_llm: true, model_role: default, prompt_key: p, default_next: ask}\n"
@@ -153,7 +154,22 @@ static void keep_run(const char *store_path, const char *pipeline_path, const ch
     rv_app_result_fini(&result);
 }
 
-static int look_twice(rv_store *store, rv_buf *out)
+/* The run that ends: by now it has a record more than a look has read, as if another process had ended it. */
+#define ENDS                                                                                                           \
+    "UPDATE runs SET status = 'completed', n_records = n_records + 1 WHERE id ="                                       \
+    " (SELECT max(id) FROM runs WHERE pipeline = 'waits')"
+#define WAITS_AGAIN                                                                                                    \
+    "UPDATE runs SET status = 'interrupted', n_records = n_records - 1 WHERE status = 'completed'"                     \
+    " AND pipeline = 'waits'"
+
+static void change(sqlite3 *db, const char *sql)
+{
+    rv_fault_pause();
+    ck_assert_int_eq(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    rv_fault_go_on();
+}
+
+static int look_twice(rv_store *store, sqlite3 *db, rv_buf *out)
 {
     const struct rv_store_scope all = {0};
     const struct rv_app_top_snapshot *look = NULL;
@@ -162,13 +178,31 @@ static int look_twice(rv_store *store, rv_buf *out)
     rv_err *err = NULL;
 
     int rc = rv_app_top_new(store, &all, &top, &err);
-    for (int i = 0; i < 2 && rc == 0; i++)
+    for (int i = 0; i < 2 && rc == 0; i++) {
+        if (i > 0)
+            change(db, ENDS);
         rc = rv_app_top_read(top, rv_app_now_us(), RV_APP_TOP_BY_STATE, &look, &err);
+    }
     if (rc == 0)
         rv_app_top_write(look, &w);
     rv_app_top_free(top);
     rv_err_free(err);
+    change(db, WAITS_AGAIN);
     return rc < 0 ? rc : out->rc;
+}
+
+static int look_without(size_t n, rv_store *store, sqlite3 *db, bool *fired, long *lost)
+{
+    rv_buf text = RV_BUF_INIT(1 << 20);
+
+    rv_fault_arm(n);
+    int rc = look_twice(store, db, &text);
+    *fired = rv_fault_disarm();
+    *lost = rv_fault_lost(text.ptr != NULL);
+    /* A run is not called damaged for want of memory. */
+    ck_assert_msg(rc < 0 || !strstr(rv_buf_cstr(&text), "damaged"), "allocation %zu: %s", n, rv_buf_cstr(&text));
+    rv_buf_fini(&text);
+    return rc;
 }
 
 START_TEST(any_allocation_of_a_look_may_fail)
@@ -177,6 +211,7 @@ START_TEST(any_allocation_of_a_look_may_fail)
          *script_path = rv_kit_path(dir, "s.yaml"), *store_path = rv_kit_path(dir, "runs.db");
     const struct rv_store_opts opts = {.read_only = true};
     rv_store *store = NULL;
+    sqlite3 *db = NULL;
     size_t n, n_lived = 0;
 
     rv_kit_write(pipeline_path, pipeline);
@@ -184,21 +219,23 @@ START_TEST(any_allocation_of_a_look_may_fail)
     rv_kit_write(script_path, script);
     keep_run(store_path, pipeline_path, script_path);
     keep_run(store_path, waits_path, script_path);
+    keep_run(store_path, waits_path, script_path);
+    ck_assert_int_eq(sqlite3_open(store_path, &db), SQLITE_OK);
     ck_assert_int_eq(rv_store_open(store_path, &opts, &store, NULL), 0);
     rv_buf text = RV_BUF_INIT(1 << 20);
     rv_fault_arm(SIZE_MAX);
-    ck_assert_int_eq(look_twice(store, &text), 0);
+    ck_assert_int_eq(look_twice(store, db, &text), 0);
     rv_fault_disarm();
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&text), "\"waiting\":1")); /* the other one ended */
     rv_buf_fini(&text);
     const size_t step = rv_kit_step(rv_fault_count() / 160 + 1);
     for (n = rv_kit_first(step);; n += step) {
-        text = RV_BUF_INIT(1 << 20);
-        rv_fault_arm(n);
-        int rc = look_twice(store, &text);
-        bool fired = rv_fault_disarm();
-        /* A run is not called damaged for want of memory. */
-        ck_assert_msg(rc < 0 || !strstr(rv_buf_cstr(&text), "damaged"), "allocation %zu: %s", n, rv_buf_cstr(&text));
-        rv_buf_fini(&text);
+        bool fired = false;
+        long lost = 0;
+        int rc = look_without(n, store, db, &fired, &lost);
+        if (lost != 0) /* once SQLite keeps two blocks: where memory for a sort lacks first */
+            rc = look_without(n, store, db, &fired, &lost);
+        ck_assert_msg(lost == 0, "allocation %zu: %ld blocks", n, lost);
         if (!fired) {
             ck_assert_int_eq(rc, 0);
             break;
@@ -209,6 +246,7 @@ START_TEST(any_allocation_of_a_look_may_fail)
     ck_assert(n > 100 || !rv_fault_works());
     ck_assert_uint_le(n_lived, n / 20);
     rv_store_close(store);
+    sqlite3_close(db);
     free(pipeline_path);
     free(waits_path);
     free(script_path);

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-static _Thread_local bool is_armed, has_fired;
+static _Thread_local bool is_armed, was_armed, has_fired;
 static _Thread_local size_t n_seen, fail_at;
 static _Thread_local long balance;
 
@@ -58,6 +58,17 @@ void rv_fault_arm(size_t n)
     balance = 0;
     has_fired = false;
     is_armed = true;
+}
+
+void rv_fault_pause(void)
+{
+    was_armed = is_armed;
+    is_armed = false;
+}
+
+void rv_fault_go_on(void)
+{
+    is_armed = was_armed;
 }
 
 bool rv_fault_disarm(void)

@@ -30,6 +30,9 @@ void rv_fault_arm(size_t n);
 void rv_fault_arm_all(size_t n);
 /** True if it came to that. Ends both kinds. */
 bool rv_fault_disarm(void);
+/** Between these two, allocations of this thread are the test's own: none is counted, and none fails. */
+void rv_fault_pause(void);
+void rv_fault_go_on(void);
 /** Blocks allocated minus blocks freed between the last arm and disarm. */
 long rv_fault_balance(void);
 /** What is left of the balance when `kept` blocks are still in use; 0 where blocks are not counted. */
