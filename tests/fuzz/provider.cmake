@@ -1,0 +1,1 @@
+rv_fuzz(hints SOURCES fuzz_hints.c USES rv::provider)
