@@ -1,0 +1,1 @@
+rv_fuzz(sealed SOURCES fuzz_sealed.c USES rv::store)
