@@ -150,7 +150,8 @@ struct rv_exec_opts {
     /* For recordings and traces, all of them with self: */
     /** Each piece as the model gave it, also those that on_delta is not told, and nothing else; may be NULL. */
     void (*on_piece)(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d);
-    /** The exact body that is sent to a provider, once for each attempt; may be NULL. */
+    /** The exact body that is sent to a provider, or the request that one of a capability gets, once for each attempt;
+     * may be NULL. */
     void (*on_payload)(void *self, int64_t call_id, const char *provider, rv_str body);
     void (*on_state)(void *self, rv_str state);              /* each SAVE; may be NULL */
     void (*on_input)(void *self, const struct rv_event *ev); /* each event before the core gets it */

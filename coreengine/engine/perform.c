@@ -56,8 +56,11 @@ static int call_provider(rv_exec *x, struct call *c, struct rv_effect *e, json_o
     const char *model = rv_json_text_or(request, "model", NULL);
 
     if (provider && rv_provider_is_capability(provider)) {
-        if (takes(x, provider, request))
+        if (takes(x, provider, request)) {
+            if (x->opts.on_payload)
+                x->opts.on_payload(x->opts.self, c->call_id, provider, (rv_str){e->request, e->request_len});
             return engine_call_capability(x, c, e, err);
+        }
         engine_call_fail(c, rv_error_llm, false, "provider \"%s\" takes no attachments, and the request has some",
                          provider);
         c->answer.error_kind = RV_LLM_ERROR_BAD_REQUEST;

@@ -109,6 +109,7 @@ START_TEST(pieces_of_a_worker_come_before_its_answer)
     ck_assert_msg(strncmp(heard, rows[_i].heard, strlen(rows[_i].heard)) == 0, "%s", heard);
     for (size_t i = 0; i < RV_COUNT(rows[_i].result) && rows[_i].result[i]; i++)
         ck_assert_msg(strstr(line, rows[_i].result[i]) != NULL, "no %s in %s", rows[_i].result[i], line);
+    ck_assert_msg(strstr(rv_buf_cstr(&t.payloads), "\"provider\":\"models."), "%s", rv_buf_cstr(&t.payloads));
     talk_fini(&t);
     talks_fini(&all);
 }
