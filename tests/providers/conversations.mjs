@@ -4,6 +4,7 @@
 //            write it. is_cut: the last call is not complete, so a script, which has only what was understood, leaves it out
 //   tools    what tools answer: the `tools` section of a script
 //   not_on   wires that cannot say it, with the reason
+//   own      wires whose requests say it with other words, with the reason
 //   tells    what a later request must say to the model, in the last messages of a role
 //   never    events that must not be there
 //   wants    what the run comes to, whoever played the model
@@ -149,7 +150,7 @@ export const conversations = [
     replies: [
       {calls: [{name: 'weather', arguments: '{"city": "Os'}], is_cut: true, finish: 'length', usage: usage(20, 64)},
     ],
-    not_on: {ollama: 'calls come whole there'},
+    not_on: {ollama: 'calls come whole there', capability: 'calls come whole there'},
     never: ['tool_call_start'],
   },
 ]
@@ -167,6 +168,7 @@ function structured(via) {
     name: `structured output, ${via}, with a repair`,
     pipeline: 'verdict.yaml',
     via,
+    ...(via === 'prompt' ? {own: {capability: 'it is given the schema beside the prompt'}} : {}),
     input: 'Does wood float?',
     replies: [reply(bad, 40, 10), reply(good, 80, 12)],
     wants: {status: 'completed', outputs: {verdict: {verdict: 'yes', score: 7}}},

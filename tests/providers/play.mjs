@@ -37,7 +37,8 @@ export function writeFiles(c) {
 // form: what is printed, "json", "state" or "events". Without a server nobody is asked: the script has all.
 export function runConversation(reeve, c, files, {form, script, server, more = []}) {
   server?.play(c.replies)
-  const args = ['run', files.pipeline, `--${form}`, '--quiet', '--no-store', '--input', c.input, ...more]
+  const pipeline = server?.pipeline?.(files.pipeline) ?? files.pipeline
+  const args = ['run', pipeline, `--${form}`, '--quiet', '--no-store', '--input', c.input, ...(server?.more ?? []), ...more]
   if (script) args.push('--script', script)
   const model = server?.wire.model ?? 'scripted'
   const env = {PEER_MODEL: model, PEER_URL: server?.baseUrl ?? 'http://127.0.0.1:1', PEER_KEY: KEY}
