@@ -362,7 +362,8 @@ Suite *entities_random_suite(void)
     TCase *tc = tcase_create("scripts");
 
     tcase_add_test(tc, all_stores_give_the_same_bytes);
-    tcase_add_test(tc, what_another_user_does_changes_nothing);
+    if (first_store_impl == 0) /* it plays in memory */
+        tcase_add_test(tc, what_another_user_does_changes_nothing);
     suite_add_tcase(suite, tc);
     return suite;
 }

@@ -484,13 +484,15 @@ END_TEST
  * changed them. */
 START_TEST(a_fault_after_means_it_happened)
 {
+    /* Every third, where a fresh store takes its time: of a server ten times as long. */
+    const size_t step = store_impls[_i].scheme ? rv_kit_stride(3) : rv_kit_step(3);
     struct world worlds[2], *plain = &worlds[0], *faulty = &worlds[1];
     rv_buf first = RV_BUF_INIT(4000), want = RV_BUF_INIT(4000);
 
     open_furnished(plain, _i);
     open_furnished(faulty, _i);
     picture(plain, &first);
-    for (size_t op = 0; op < RV_COUNT(ops); op++) {
+    for (size_t op = rv_kit_first(step); op < RV_COUNT(ops); op += step) {
         rv_buf_clear(&want);
         must_ok(plain, ops[op].run(plain), ops[op].op, __LINE__);
         picture(plain, &want);
