@@ -301,7 +301,7 @@ int rv_app_spawn_self(const char *const *words, int *status, int *number, rv_err
     int how = failed ? 0 : wait_for(pid, &signals);
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (failed)
-        return RV_FAIL_SYSTEM(err, failed, "start a process");
+        return RV_FAIL_START(err, failed, "start a process");
     *number = how >= 0 && WIFSIGNALED(how) ? WTERMSIG(how) : 0;
     *status = how >= 0 && WIFEXITED(how) ? WEXITSTATUS(how) : -1;
     return 0;

@@ -35,42 +35,42 @@ bool rv_code_is_scarce(int code)
 
 /* --- Refusals of the system --- */
 
-static const struct {
+struct refusal {
     int number, code;
-} system_codes[] = {
-    {ENOMEM, RV_E_NOMEM},  {ENOSPC, RV_E_DISK},  {EDQUOT, RV_E_DISK},      {EFBIG, RV_E_DISK},
-    {EMFILE, RV_E_FILES},  {ENFILE, RV_E_FILES}, {EAGAIN, RV_E_THREADS},   {EACCES, RV_E_DENIED},
-    {EPERM, RV_E_DENIED},  {EROFS, RV_E_DENIED}, {ENOENT, RV_E_NOT_FOUND}, {ENOTDIR, RV_E_NOT_FOUND},
-    {EEXIST, RV_E_EXISTS},
+    const char *hint; /* NULL: none */
 };
+
+static const struct refusal refusals[] = {
+    {ENOMEM, RV_E_NOMEM, NULL},
+    {ENOSPC, RV_E_DISK, "make room on the disk; what was written before is not lost"},
+    {EDQUOT, RV_E_DISK, "make room on the disk or raise its quota; what was written before is not lost"},
+    {EFBIG, RV_E_DISK, "raise the largest size of a file, `ulimit -f`; what was written before is not lost"},
+    {EMFILE, RV_E_FILES, "raise `ulimit -n`, the largest number of open files of a process"},
+    {ENFILE, RV_E_FILES, "raise fs.file-max, the largest number of open files of the system"},
+    {EACCES, RV_E_DENIED, NULL},
+    {EPERM, RV_E_DENIED, NULL},
+    {EROFS, RV_E_DENIED, NULL},
+    {ENOENT, RV_E_NOT_FOUND, NULL},
+    {ENOTDIR, RV_E_NOT_FOUND, NULL},
+    {EEXIST, RV_E_EXISTS, NULL},
+};
+static const struct refusal other_refusal = {0, RV_E_IO, NULL};
+/* EAGAIN of anything else says that nothing is there yet. */
+static const struct refusal no_start = {
+    EAGAIN, RV_E_THREADS, "raise `ulimit -u` or pids.max of its group of processes, or give it more memory for stacks"};
+
+static const struct refusal *refusal_of(int number)
+{
+    number = number < 0 ? -number : number;
+    for (size_t i = 0; i < RV_COUNT(refusals); i++)
+        if (refusals[i].number == number)
+            return &refusals[i];
+    return &other_refusal;
+}
 
 int rv_code_of_system(int number)
 {
-    number = number < 0 ? -number : number;
-    for (size_t i = 0; i < RV_COUNT(system_codes); i++)
-        if (system_codes[i].number == number)
-            return system_codes[i].code;
-    return RV_E_IO;
-}
-
-static const char *system_hint(int number)
-{
-    switch (number) {
-    case EFBIG:
-        return "raise the largest size of a file, `ulimit -f`; what was written before is not lost";
-    case ENOSPC:
-        return "make room on the disk; what was written before is not lost";
-    case EDQUOT:
-        return "make room on the disk or raise its quota; what was written before is not lost";
-    case EMFILE:
-        return "raise `ulimit -n`, the largest number of open files of a process";
-    case ENFILE:
-        return "raise fs.file-max, the largest number of open files of the system";
-    case EAGAIN:
-        return "raise `ulimit -u` or pids.max of its group of processes, or give it more memory for stacks";
-    default:
-        return NULL;
-    }
+    return refusal_of(number)->code;
 }
 
 /* Format into out (RV_ERR_MAX_TEXT + 1 bytes). Quoted user bytes may be anything: the result is valid UTF-8. */
@@ -143,20 +143,39 @@ int rv_err_add_at(rv_err **err, int code, const char *c_file, int c_line, const 
     return code;
 }
 
+static int fail_system(rv_err **err, int number, const struct refusal *why, const char *c_file, int c_line,
+                       const char *text)
+{
+    char reason[128];
+    int rc = rv_err_add_at(err, why->code, c_file, c_line, NULL, "%s: %s", text,
+                           strerror_r(number < 0 ? -number : number, reason, sizeof reason));
+
+    if (why->hint)
+        rv_err_hint(err, "%s", why->hint);
+    return rc;
+}
+
 int rv_err_system_at(rv_err **err, int number, const char *c_file, int c_line, const char *fmt, ...)
 {
-    char text[RV_ERR_MAX_TEXT + 1], reason[128];
+    char text[RV_ERR_MAX_TEXT + 1];
     va_list ap;
 
-    number = number < 0 ? -number : number;
     va_start(ap, fmt);
     format_text(text, fmt, ap);
     va_end(ap);
-    int rc = rv_err_add_at(err, rv_code_of_system(number), c_file, c_line, NULL, "%s: %s", text,
-                           strerror_r(number, reason, sizeof reason));
-    if (system_hint(number))
-        rv_err_hint(err, "%s", system_hint(number));
-    return rc;
+    return fail_system(err, number, refusal_of(number), c_file, c_line, text);
+}
+
+int rv_err_start_at(rv_err **err, int number, const char *c_file, int c_line, const char *fmt, ...)
+{
+    char text[RV_ERR_MAX_TEXT + 1];
+    va_list ap;
+
+    va_start(ap, fmt);
+    format_text(text, fmt, ap);
+    va_end(ap);
+    bool is_again = number == EAGAIN || number == -EAGAIN;
+    return fail_system(err, number, is_again ? &no_start : refusal_of(number), c_file, c_line, text);
 }
 
 void rv_err_hint(rv_err **err, const char *fmt, ...)

@@ -56,8 +56,8 @@ const char *rv_code_text(int code);
 bool rv_code_is_scarce(int code);
 
 /** What a refusal of the system means to a caller. `number` is an errno, or a negative one as libuv returns it.
- * RV_E_NOMEM, RV_E_DISK, RV_E_FILES, RV_E_THREADS (EAGAIN: only of calls that start a thread or a process),
- * RV_E_DENIED, RV_E_NOT_FOUND, RV_E_EXISTS; RV_E_IO for all others. */
+ * RV_E_NOMEM, RV_E_DISK, RV_E_FILES, RV_E_DENIED, RV_E_NOT_FOUND, RV_E_EXISTS; RV_E_IO for all others, such as EAGAIN:
+ * only of a call that starts a thread or a process does it mean RV_E_THREADS, see RV_FAIL_START. */
 int rv_code_of_system(int number);
 
 /* A place in a file. `file` is borrowed here and copied into errors; line and col count from 1, 0 means unknown. */
@@ -87,12 +87,16 @@ typedef struct rv_err rv_err;
 /* A refusal of the system (errno, or a negative one): rv_code_of_system() is the code, strerror() the end of the text,
  * and for what the machine has run out of there is a hint. */
 #define RV_FAIL_SYSTEM(err, number, ...) rv_err_system_at((err), (number), __FILE__, __LINE__, __VA_ARGS__)
+/* The same of a call that starts a thread or a process: EAGAIN is RV_E_THREADS, and has a hint. */
+#define RV_FAIL_START(err, number, ...) rv_err_start_at((err), (number), __FILE__, __LINE__, __VA_ARGS__)
 
 /* Behind the macros. *err is NULL for a new error; src is borrowed for the call. Returns code. */
 int rv_err_add_at(rv_err **err, int code, const char *c_file, int c_line, const struct rv_src *src, const char *fmt,
                   ...) RV_PRINTF(6, 7);
 
 int rv_err_system_at(rv_err **err, int number, const char *c_file, int c_line, const char *fmt, ...) RV_PRINTF(5, 6);
+
+int rv_err_start_at(rv_err **err, int number, const char *c_file, int c_line, const char *fmt, ...) RV_PRINTF(5, 6);
 
 /** Attach "what to do about it" to the topmost link; replaces an earlier hint. No-op when err or *err is NULL. */
 void rv_err_hint(rv_err **err, const char *fmt, ...) RV_PRINTF(2, 3);

@@ -20,7 +20,7 @@ int rv_thread_start(void *(*body)(void *self), void *self, pthread_t *out, rv_er
     pthread_sigmask(SIG_BLOCK, &all, &before);
     int failed = pthread_create(out, NULL, body, self);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failed ? RV_FAIL_SYSTEM(err, failed, "start a thread") : 0;
+    return failed ? RV_FAIL_START(err, failed, "start a thread") : 0;
 }
 
 int rv_descriptors_check(size_t n, rv_err **err)

@@ -92,7 +92,7 @@ int app_work_apart_begin(struct work_job *j, struct uv_loop_s *loop,
     }
     int failed = uv_spawn(loop, &a->process, &opts);
     if (failed < 0) {
-        rc = RV_FAIL_SYSTEM(err, failed, "start a process");
+        rc = RV_FAIL_START(err, failed, "start a process");
         uv_close((uv_handle_t *)&a->process, on_closed);
         return rc;
     }

@@ -421,7 +421,7 @@ static int spawn(struct stdio_link *l, const struct rv_mcp_stdio *how, char **ar
     int uv_rc = uv_spawn(how->loop, &l->process, &options);
     if (uv_rc == 0)
         return 0;
-    return RV_FAIL_SYSTEM(err, uv_rc, "%s cannot be started", s->command.items[0]);
+    return RV_FAIL_START(err, uv_rc, "%s cannot be started", s->command.items[0]);
 }
 
 static int open_handles(struct stdio_link *l, uv_loop_t *loop)

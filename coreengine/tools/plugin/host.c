@@ -82,7 +82,7 @@ static int start_watch(struct host *h, rv_err **err)
     pthread_attr_setstacksize(&attr, HAS_SHADOW ? WATCH_STACK * 16 : WATCH_STACK);
     failed = pthread_create(&thread, &attr, watch, h);
     pthread_attr_destroy(&attr);
-    return failed ? RV_FAIL_SYSTEM(err, failed, "watch the engine: start a thread") : 0;
+    return failed ? RV_FAIL_START(err, failed, "watch the engine: start a thread") : 0;
 }
 
 static int settle(struct host *h, json_object *head, rv_err **err)

@@ -71,7 +71,7 @@ static int start_process(const char *program, struct rv_process **out, rv_err **
     if (rc != 0) {
         close(ends[0]);
         free(c);
-        return RV_FAIL_SYSTEM(err, rc, "start \"%s\" for a capability", program);
+        return RV_FAIL_START(err, rc, "start \"%s\" for a capability", program);
     }
     channel_init(&c->channel, ends[0], RV_CHANNEL_MAX_MANIFEST);
     *out = c;

@@ -25,7 +25,7 @@ START_TEST(each_refusal_of_the_system_has_a_code)
         {EFBIG, RV_E_DISK, "ulimit -f"},
         {EMFILE, RV_E_FILES, "ulimit -n"},
         {ENFILE, RV_E_FILES, "fs.file-max"},
-        {EAGAIN, RV_E_THREADS, "pids.max"},
+        {EAGAIN, RV_E_IO, NULL}, /* of a read: nothing is there yet */
         {EACCES, RV_E_DENIED, NULL},
         {EPERM, RV_E_DENIED, NULL},
         {EROFS, RV_E_DENIED, NULL},
@@ -48,6 +48,27 @@ START_TEST(each_refusal_of_the_system_has_a_code)
             rv_err_free(err);
         }
     ck_assert_int_eq(RV_FAIL_SYSTEM(NULL, EMFILE, "x"), RV_E_FILES);
+}
+END_TEST
+
+START_TEST(only_what_starts_a_thread_or_process_is_refused_for_want_of_threads)
+{
+    static const struct {
+        int number, code;
+        const char *hint; /* a part; NULL: none */
+    } cases[] = {{EAGAIN, RV_E_THREADS, "pids.max"}, {ENOENT, RV_E_NOT_FOUND, NULL}, {EMFILE, RV_E_FILES, "ulimit -n"}};
+
+    for (size_t i = 0; i < RV_COUNT(cases); i++)
+        for (int sign = -1; sign <= 1; sign += 2) {
+            rv_err *err = NULL;
+            ck_assert_int_eq(RV_FAIL_START(&err, sign * cases[i].number, "start \"%s\"", "x"), cases[i].code);
+            ck_assert_int_eq(strncmp(rv_err_text(err), "start \"x\": ", 11), 0);
+            ck_assert_str_eq(rv_err_text(err) + 11, strerror(cases[i].number));
+            const char *hint = rv_err_hint_text(err);
+            ck_assert_msg(cases[i].hint ? hint && strstr(hint, cases[i].hint) : !hint, "%d: %s", cases[i].number, hint);
+            rv_err_free(err);
+        }
+    ck_assert_int_eq(RV_FAIL_START(NULL, EAGAIN, "x"), RV_E_THREADS);
 }
 END_TEST
 
@@ -133,6 +154,7 @@ TCase *system_case(void)
     TCase *tc = tcase_create("system");
 
     tcase_add_test(tc, each_refusal_of_the_system_has_a_code);
+    tcase_add_test(tc, only_what_starts_a_thread_or_process_is_refused_for_want_of_threads);
     tcase_add_test(tc, what_a_person_can_give_back_is_scarce_and_memory_is_not);
     tcase_add_test(tc, a_thread_starts_with_all_signals_blocked);
     tcase_add_test(tc, a_thread_that_the_system_refuses_is_an_error_of_its_own);
