@@ -23,7 +23,7 @@
     X(DENIED, "permission_denied", "access or policy forbids it")                                                      \
     X(TIMEOUT, "timeout", "the deadline passed")                                                                       \
     X(CANCELLED, "cancelled", "the caller asked to stop")                                                              \
-    X(IO, "io_error", "the operating system refused a read, write or open")                                            \
+    X(IO, "io_error", "a read, write or open failed, or what was read is damaged")                                     \
     X(PROVIDER, "provider_error", "a model provider failed")                                                           \
     X(TOOL, "tool_error", "a tool failed")                                                                             \
     X(PLUGIN, "plugin_error", "a capability broke its contract")                                                       \

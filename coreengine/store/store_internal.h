@@ -155,11 +155,15 @@ RV_MUST_CHECK int store_upkeep_sweep(struct sql_store *st, int64_t now_us, int64
                                      rv_err **err);
 
 /* What a check of the store found. */
-#define RV_REPORT_BYTES 700 /* an error's text has room for that; the count says how much more there is */
+#define RV_REPORT_BYTES 3500 /* an error's text has room for that; the count says how much more there is */
+#define RV_REPORT_LINE  300  /* bytes of one problem: several have room, whatever the rows say of themselves */
 struct rv_report {
     struct sql_store *st; /* borrowed */
-    rv_buf text;
-    int n, n_index; /* problems; those of them that a new index mends */
+    rv_buf text;          /* a line for each problem */
+    size_t line;          /* where the last one begins */
+    bool is_shown;        /* the last one has a line */
+    int n, n_shown;       /* problems; those of them that have a line */
+    int n_index;          /* those that a new index mends */
 };
 void store_report_add(struct rv_report *r, rv_str problem);
 void store_report_add_more(struct rv_report *r, rv_str more);          /* of the problem that was added last */

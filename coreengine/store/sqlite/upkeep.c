@@ -190,6 +190,8 @@ static bool is_for_want_of_memory(rv_str problem)
     return false;
 }
 
+static const char unreadable[] = "a page that a table or an index needs cannot be read";
+
 static bool is_damage(int rc)
 {
     return (rc & 0xff) == SQLITE_CORRUPT || (rc & 0xff) == SQLITE_NOTADB;
@@ -199,7 +201,60 @@ const char *sqlite_damage(struct sql_store *base)
 {
     struct sqlite *st = (struct sqlite *)base;
 
-    return is_damage(sqlite3_errcode(st->link->db)) ? sqlite3_errmsg(st->link->db) : NULL;
+    return is_damage(sqlite3_errcode(st->link->db)) ? unreadable : NULL;
+}
+
+/* What follows the words in the line. */
+static bool has_words(rv_str line, const char *words, rv_str *rest)
+{
+    size_t len = strlen(words);
+    const char *at = memmem(line.ptr, line.len, words, len);
+
+    if (at)
+        *rest = (rv_str){at + len, line.len - (size_t)(at - line.ptr) - len};
+    return at != NULL;
+}
+
+/* SQLite names trees, cells and bytes of the file, of which a person knows nothing. What it says of one page becomes
+ * one problem: the rows of that page are lost. */
+static void write_problem(rv_str line, rv_buf *b)
+{
+    rv_str rest, unused;
+    size_t n = 0;
+
+    if (has_words(line, "freelist:", &rest)) {
+        rv_buf_puts(b, "the list of free pages is damaged");
+    } else if (has_words(line, " page ", &rest) || has_words(line, "Page ", &rest)) {
+        while (n < rest.len && rest.ptr[n] >= '0' && rest.ptr[n] <= '9')
+            n++;
+        rv_buf_printf(b, "page %.*s of the file %s", (int)n, rest.ptr,
+                      has_words(line, " never used", &unused) ? "belongs to no table" : "is damaged");
+    } else if (has_words(line, " in index ", &rest) || has_words(line, " from index ", &rest)) {
+        rv_buf_printf(b, "index %.*s does not fit its table", RV_STR_ARG(rest));
+    } else if (has_words(line, "image is malformed", &rest)) {
+        rv_buf_puts(b, unreadable);
+    } else {
+        rv_buf_add_str(b, line);
+    }
+}
+
+/* A row of the check has one line, or all lines of a database behind its name. */
+static void add_problems(struct rv_report *r, rv_str rows)
+{
+    rv_buf said = RV_BUF_INIT(RV_REPORT_BYTES);
+
+    while (rows.len > 0) {
+        const char *newline = memchr(rows.ptr, '\n', rows.len);
+        rv_str line = {rows.ptr, newline ? (size_t)(newline - rows.ptr) : rows.len};
+        size_t taken = line.len + (newline != NULL);
+        rows = (rv_str){rows.ptr + taken, rows.len - taken};
+        if (line.len == 0 || line.ptr[0] == '*') /* the database's name */
+            continue;
+        rv_buf_clear(&said);
+        write_problem(line, &said);
+        store_report_add_damage(r, rv_buf_cstr(&said));
+    }
+    rv_buf_fini(&said);
 }
 
 /* Each row of the query is a problem, its first column says which. A page that cannot be read is a problem, too. */
@@ -219,11 +274,11 @@ static int ask(struct rv_report *r, const char *sql, rv_err **err)
             break;
         }
         if (!rv_str_is(problem, "ok"))
-            store_report_add(r, problem);
+            add_problems(r, problem);
         rc = SQLITE_OK;
     }
     if (is_damage(rc)) {
-        store_report_add_damage(r, sqlite3_errmsg(st->link->db));
+        add_problems(r, rv_str_of(sqlite3_errmsg(st->link->db)));
         rc = SQLITE_DONE;
     }
     rc = rc == SQLITE_DONE || rc == SQLITE_OK ? 0 : sqlite_fail(st, rc, "check", err);

@@ -409,14 +409,16 @@ int store_upkeep_check(struct sql_store *st, rv_err **err)
         rc = forgive(&r, rc, why, err);
     }
     sql_end_read(st, began);
+    if (rc == 0 && r.n > r.n_shown)
+        rv_buf_printf(&r.text, "\n  and %d more", r.n - r.n_shown);
     if (rc == 0)
         rc = rv_buf_check(&r.text, "list of damages", err);
     if (rc == 0 && r.n > 0) {
-        rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" is damaged (%d%s): %s", sql_path(st), r.n,
-                     store_report_is_full(&r) ? " or more" : "", rv_buf_cstr(&r.text));
+        rc = RV_FAIL(err, RV_E_IO, "\"%s\" is damaged, %d%s %s:%s", sql_path(st), r.n,
+                     store_report_is_full(&r) ? " or more" : "", r.n == 1 ? "fault" : "faults", rv_buf_cstr(&r.text));
         rv_err_hint(err, r.n_index == r.n
                              ? "`reeve entities reindex` writes what rows are found by again, from the rows"
-                             : "restore it from a backup");
+                             : "end what uses it, and restore it from a backup; `reeve store backup` makes backups");
     }
     rv_buf_fini(&r.text);
     return rc;

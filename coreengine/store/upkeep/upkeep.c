@@ -19,14 +19,19 @@ void store_upkeep_pause(const struct sql_store *st)
 
 void store_report_add_more(struct rv_report *r, rv_str more)
 {
-    if (r->text.len < RV_REPORT_BYTES)
-        rv_buf_add_str(&r->text, rv_utf8_cut(more, RV_REPORT_BYTES - r->text.len));
+    size_t len = r->text.len - r->line;
+
+    if (r->is_shown && len < RV_REPORT_LINE)
+        rv_buf_add_str(&r->text, rv_utf8_cut(more, RV_REPORT_LINE - len));
 }
 
 void store_report_add(struct rv_report *r, rv_str problem)
 {
-    if (r->n++ > 0)
-        store_report_add_more(r, RV_STR_LIT("; "));
+    r->is_shown = r->text.len + RV_REPORT_LINE <= RV_REPORT_BYTES;
+    r->line = r->text.len;
+    r->n++;
+    r->n_shown += r->is_shown;
+    store_report_add_more(r, RV_STR_LIT("\n  "));
     store_report_add_more(r, problem);
 }
 

@@ -114,10 +114,10 @@ START_TEST(damage_of_the_index_is_named_and_mended)
         OK(rv_store_check(w->s, &w->err));
         free(world_sql(w, damages[i].sql));
         int rc = rv_store_check(w->s, &w->err);
-        ck_assert_msg(rc == RV_E_INVALID, "%s: %s: not noticed", w->impl->name, damages[i].what);
+        ck_assert_msg(rc == RV_E_IO, "%s: %s: not noticed", w->impl->name, damages[i].what);
         ck_assert_msg(strstr(hint_of(w->err), "reeve entities reindex"), "%s: %s: \"%s\"", w->impl->name,
                       damages[i].what, hint_of(w->err));
-        SAYS(RV_E_INVALID, damages[i].says, rc);
+        SAYS(RV_E_IO, damages[i].says, rc);
         OK(rv_store_rebuild_keys(w->s, NULL, &w->err));
         OK(rv_store_check(w->s, &w->err));
         char *after = found(w);

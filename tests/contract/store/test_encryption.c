@@ -130,7 +130,7 @@ START_TEST(a_changed_byte_is_refused)
         changed[i] = text[i];
         rv_buf_fini(&seen.text);
     }
-    SAYS(RV_E_INVALID, "cannot be decrypted", rv_store_check(w->s, &w->err));
+    SAYS(RV_E_IO, "cannot be decrypted", rv_store_check(w->s, &w->err));
     change(w, "UPDATE messages SET content = ?1 WHERE seq = 1", text, SQL_STR);
     MESSAGES("s1", "1:user=ab");
     free(text);

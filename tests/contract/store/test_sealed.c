@@ -138,7 +138,7 @@ START_TEST(each_changed_byte_of_a_sealed_text_is_refused)
         n_refused++;
     }
     ck_assert_uint_gt(n_refused, 40);
-    SAYS(RV_E_INVALID, "cannot be decrypted", rv_store_check(w->s, &w->err));
+    SAYS(RV_E_IO, "cannot be decrypted", rv_store_check(w->s, &w->err));
     change(w, "UPDATE entities SET fields = ?1", fields, SQL_TEXT);
     OK(rv_store_check(w->s, &w->err));
     free(id);
@@ -307,7 +307,7 @@ START_TEST(equal_addresses_have_equal_ciphertext_and_are_found)
     char *at = strstr(one, "reeve-enc3:") + 30;
     *at = *at == 'A' ? 'B' : 'A';
     change(w, "UPDATE entities SET fields = ?1 WHERE id LIKE '%1'", one, SQL_TEXT);
-    SAYS(RV_E_INVALID, "email of \"", rv_store_check(w->s, &w->err));
+    SAYS(RV_E_IO, "email of \"", rv_store_check(w->s, &w->err));
     *at = *at == 'A' ? 'B' : 'A';
     change(w, "UPDATE entities SET fields = ?1 WHERE id LIKE '%1'", two, SQL_TEXT);
     free(one);

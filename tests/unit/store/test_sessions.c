@@ -79,7 +79,7 @@ START_TEST(names_of_an_older_file_are_indexed_when_it_is_opened_for_writing)
     rv_store_close(w->s);
     world_sql(w->path, "UPDATE keys SET entity_key = 'other'");
     OK(world_store(w, w->path, &quick, &w->s));
-    FAILS(RV_E_INVALID, "has the key", NULL, rv_store_check(w->s, &w->err));
+    FAILS(RV_E_IO, "has the key", NULL, rv_store_check(w->s, &w->err));
     OK(rv_store_rebuild_keys(w->s, NULL, &w->err));
     OK(rv_store_check(w->s, &w->err));
     world_close(w);
@@ -215,7 +215,7 @@ START_TEST(sessions_that_contradict_their_messages_are_found)
         OK(world_store(w, w->path, &quick, &w->s));
         OK(rv_store_check(w->s, &w->err));
         world_sql(w->path, wrong[i].sql);
-        FAILS(RV_E_INVALID, wrong[i].said, "backup", rv_store_check(w->s, &w->err));
+        FAILS(RV_E_IO, wrong[i].said, "backup", rv_store_check(w->s, &w->err));
         rv_store_close(w->s);
     }
     w->s = NULL;

@@ -205,7 +205,7 @@ START_TEST(tasks_that_contradict_each_other_are_found)
         int rc;
         fill(w);
         world_sql(w->path, wrong[i].sql);
-        FAILS(RV_E_INVALID, wrong[i].said, "backup", rv_store_check(w->s, &w->err));
+        FAILS(RV_E_IO, wrong[i].said, "backup", rv_store_check(w->s, &w->err));
         rc = use(w);
         ck_assert_msg(rc == wrong[i].use, "%s: %s", wrong[i].sql, rv_code_text(rc));
         world_close(w);
