@@ -106,7 +106,7 @@ static rv_str ask_at(const rv_envelope *env, size_t i, int64_t *expires_us)
     }
     json_object *entry = rv_envelope_queued(env, i - 1);
     if (entry && rv_json_get_text(entry, "id", &id) && rv_interrupt_is_ask(rv_json_get_obj(entry, "data")) &&
-        rv_json_get_text(entry, "expires_at", &time) && rv_time_parse(rv_str_of(time), expires_us, NULL) < 0)
+        rv_json_get_text(entry, "expires_at", &time) && !rv_time_read(rv_str_of(time), expires_us))
         *expires_us = 0;
     return id ? rv_str_of(id) : (rv_str){NULL, 0};
 }

@@ -384,3 +384,8 @@ int rv_time_parse(rv_str text, int64_t *out_us, rv_err **err)
     *out_us = seconds * RV_US_PER_S + fraction_us; /* a leap second (60) is the first one of the next minute */
     return 0;
 }
+
+bool rv_time_read(rv_str text, int64_t *out_us)
+{
+    return rv_time_parse(text, out_us, NULL) == 0; /* it fails in no other way */
+}

@@ -68,6 +68,8 @@ int rv_date_month_days(int64_t year, int month); /* 28..31; month 1..12 */
 void rv_time_format(int64_t us, char out[RV_TIME_MAX]);
 /** Reads RFC 3339 with any offset and 0..9 fraction digits (cut to microseconds). RV_E_PARSE. */
 RV_MUST_CHECK int rv_time_parse(rv_str text, int64_t *out_us, rv_err **err);
+/** The same for a text that may be something else. False: it is not a time, and *out_us stays. */
+RV_MUST_CHECK bool rv_time_read(rv_str text, int64_t *out_us);
 /** Reads a day such as 2026-02-24: *out_us is its beginning in UTC. False: it is not one, and *out_us as before. */
 bool rv_day_parse(rv_str text, int64_t *out_us);
 

@@ -216,7 +216,7 @@ void cli_progress_event(rv_progress *p, const struct rv_effect *e, rv_str line)
 
     if (!p || rv_app_read_event(line, &json, NULL) < 0)
         return;
-    if (!rv_json_get_text(json, "time", &time) || rv_time_parse(rv_str_of(time), &at, NULL) < 0)
+    if (!rv_json_get_text(json, "time", &time) || !rv_time_read(rv_str_of(time), &at))
         at = rv_app_now_us();
     pthread_mutex_lock(&p->lock);
     if (!p->begun_us) {

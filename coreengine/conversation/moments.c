@@ -110,7 +110,7 @@ static int note_range(json_object *row, json_object *note, rv_err **err)
         if (metadata && rv_json_get_int(metadata, seqs[i], &n) && n >= 0)
             rc = rv_json_set_int(note, seqs[i], n, err);
     for (size_t i = 0; rc == 0 && i < RV_COUNT(times); i++)
-        if (rv_time_parse(text_at(row, times[i][0]), &n, NULL) == 0)
+        if (rv_time_read(text_at(row, times[i][0]), &n))
             rc = rv_json_set_int(note, times[i][1], n, err);
     json_object_put(owned);
     return rc;

@@ -221,7 +221,7 @@ static void take_time(rv_protocol *p, json_object *event)
     const char *time = proto_member(event, "time");
     int64_t us = 0;
 
-    if (time && rv_time_parse(rv_str_of(time), &us, NULL) == 0 && us > 0)
+    if (time && rv_time_read(rv_str_of(time), &us) && us > 0)
         p->now_us = us;
 }
 

@@ -39,7 +39,7 @@ bool rem_sql_read_time(rv_str text, int64_t *us, bool *is_date)
     }
     if (full[n - 1] != 'Z' && full[n - 1] != 'z' && !(n > 6 && (full[n - 6] == '+' || full[n - 6] == '-')))
         full[n++] = 'Z';
-    return rv_time_parse((rv_str){full, n}, us, NULL) == 0;
+    return rv_time_read((rv_str){full, n}, us);
 }
 
 int rem_sql_write_time(struct sql *p, struct sql_operand *o, bool as_date)

@@ -70,7 +70,7 @@ static bool fits(const struct search *s, json_object *row)
 
     if (s->name && (!rv_json_get_text(row, "name", &name) || !contains(name, s->name)))
         return false;
-    if (!rv_json_get_text(row, "created_at", &text) || rv_time_parse(rv_str_of(text), &made_us, NULL) < 0)
+    if (!rv_json_get_text(row, "created_at", &text) || !rv_time_read(rv_str_of(text), &made_us))
         made_us = 0;
     return (!s->after_us || made_us >= s->after_us) && (!s->before_us || made_us <= s->before_us) &&
            fits_tags(s, row) && fits_columns(s, row);

@@ -226,7 +226,7 @@ static void note_start(struct watched *r, json_object *event)
 {
     free(r->pipeline);
     r->pipeline = rv_str_dup(rv_str_of(rv_json_text_or(event, "pipeline", "")));
-    if (rv_time_parse(rv_str_of(rv_json_text_or(event, "time", "")), &r->start_us, NULL) < 0)
+    if (!rv_time_read(rv_str_of(rv_json_text_or(event, "time", "")), &r->start_us))
         r->start_us = 0;
 }
 

@@ -44,7 +44,7 @@ bool telemetry_event_is(json_object *event, const char **type, int64_t *time_us)
     const char *time = NULL;
 
     return json_object_is_type(event, json_type_object) && rv_json_get_text(event, "type", type) &&
-           rv_json_get_text(event, "time", &time) && rv_time_parse(rv_str_of(time), time_us, NULL) == 0;
+           rv_json_get_text(event, "time", &time) && rv_time_read(rv_str_of(time), time_us);
 }
 
 const char *telemetry_event_text(json_object *event, const char *member)

@@ -26,7 +26,7 @@ static int64_t time_of(json_object *row, const char *key)
 {
     int64_t us = 0;
 
-    return rv_time_parse(rv_str_of(rv_json_text_or(row, key, "")), &us, NULL) == 0 ? us : 0;
+    return rv_time_read(rv_str_of(rv_json_text_or(row, key, "")), &us) ? us : 0;
 }
 
 static bool is_in_feed(const struct rv_app_feed *what, json_object *row)

@@ -45,9 +45,8 @@ static bool fits(const struct searching *s, json_object *row)
         return false;
     if (s->s->agent && strcasecmp(rv_json_text_or(row, "agent_name", ""), s->s->agent) != 0)
         return false;
-    return s->s->since_us == 0 ||
-           (rv_time_parse(rv_str_of(rv_json_text_or(row, "updated_at", "")), &updated_us, NULL) == 0 &&
-            updated_us >= s->s->since_us);
+    return s->s->since_us == 0 || (rv_time_read(rv_str_of(rv_json_text_or(row, "updated_at", "")), &updated_us) &&
+                                   updated_us >= s->s->since_us);
 }
 
 static int take(void *self, json_object *row, rv_err **err)

@@ -110,7 +110,7 @@ static int take_moment(void *self, json_object *row, rv_err **err)
 
     if (strcmp(user ? user : "", t->user) != 0) /* a session of that id of another user */
         return 0;
-    if (rv_time_parse(rv_str_of(starts ? starts : rv_json_text_or(row, "created_at", NULL)), &at_us, NULL) < 0)
+    if (!rv_time_read(rv_str_of(starts ? starts : rv_json_text_or(row, "created_at", NULL)), &at_us))
         return 0;
     e = new_event(&b, "moment", rv_json_text_or(row, "id", NULL), at_us);
     if (!e)

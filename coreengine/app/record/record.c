@@ -300,7 +300,7 @@ void rv_recorder_event(rv_recorder *r, const struct rv_effect *e, rv_str line)
                                     : "stage",
                          &name) &&
         rv_json_get_int(json, "call_id", &id) && rv_json_get_text(json, "time", &time) &&
-        rv_time_parse(rv_str_of(time), &start_us, NULL) == 0) {
+        rv_time_read(rv_str_of(time), &start_us)) {
         note_time(r, start_us);
         rc = begin_call(r, is_model, name, id, start_us);
     }

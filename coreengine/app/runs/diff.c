@@ -80,7 +80,7 @@ static int normal_text(struct rv_normal *n, rv_str text, json_object **out, rv_e
     int64_t us;
     int rc = 0, number = 0;
 
-    if (text.len < RV_TIME_MAX && text.len >= 20 && rv_time_parse(text, &us, NULL) == 0) {
+    if (text.len < RV_TIME_MAX && text.len >= 20 && rv_time_read(text, &us)) {
         *out = json_object_new_string("<time>");
         return *out ? 0 : RV_FAIL(err, RV_E_NOMEM, "compare runs");
     }

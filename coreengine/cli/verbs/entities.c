@@ -49,7 +49,7 @@ static void add_row(struct rv_cli_list *l, json_object *row)
         rv_buf_puts(&tags, i ? ", " : "");
         rv_buf_add_str(&tags, rv_json_str(json_object_array_get_idx(list, i)));
     }
-    if (rv_time_parse(rv_str_of(rv_json_text_or(row, "created_at", NULL)), &us, NULL) == 0)
+    if (rv_time_read(rv_str_of(rv_json_text_or(row, "created_at", NULL)), &us))
         cli_write_age(&age, l->now_us - us);
     cli_table_add_text(l->table, rv_json_text_or(row, "id", NULL));
     cli_table_add_text(l->table, rv_json_text_or(row, "name", NULL));

@@ -27,7 +27,7 @@ static void add_age(rv_cli_table *t, json_object *row, const char *column)
     rv_buf age = RV_BUF_INIT(64);
     int64_t us = 0;
 
-    if (rv_time_parse(rv_str_of(rv_json_text_or(row, column, NULL)), &us, NULL) == 0)
+    if (rv_time_read(rv_str_of(rv_json_text_or(row, column, NULL)), &us))
         cli_write_age(&age, rv_app_now_us() - us);
     cli_table_add(t, rv_buf_str(&age));
     rv_buf_fini(&age);
@@ -76,7 +76,7 @@ static int time_of(struct rv_cli *cli, const char *option, int64_t *out, rv_err 
         return 0;
     if (rv_day_parse(rv_str_of(given), out))
         *out += strcmp(option, "before") == 0 ? RV_US_PER_DAY - 1 : 0; /* all of that day */
-    else if (rv_time_parse(rv_str_of(given), out, NULL) < 0)
+    else if (!rv_time_read(rv_str_of(given), out))
         return cli_usage(cli, err, "--%s %s: write a date such as 2026-02-24, or a time in RFC 3339", option, given);
     return 0;
 }

@@ -140,7 +140,7 @@ static bool read_date(rv_str text, int64_t *out_us)
     if (y < 1 || !m || d < 1 || time.len != 8)
         return false;
     snprintf(stamp, sizeof stamp, "%04d-%02d-%02dT%.8sZ", y, m, d % 100, time.ptr);
-    return d < 100 && rv_time_parse(rv_str_of(stamp), out_us, NULL) == 0;
+    return d < 100 && rv_time_read(rv_str_of(stamp), out_us);
 }
 
 /* --- What is made of them --- */
@@ -189,7 +189,7 @@ static int64_t closed_until(const struct rv_http_head *head, int64_t now_us, int
         int64_t until;
         if (!is_used_up(value_of(head, limits[i].remaining)) || !reset.len)
             continue;
-        if (rv_time_parse(reset, &until, NULL) < 0) {
+        if (!rv_time_read(reset, &until)) {
             int64_t wait = read_duration(reset);
             until = wait < 0 ? 0 : now_us + wait;
         }

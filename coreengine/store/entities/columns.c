@@ -134,7 +134,7 @@ static int keep_time(const char *column, json_object *v, json_object **out, rv_e
 
     if (!json_object_is_type(v, json_type_string))
         return fail_type(column, "time", v, err);
-    if (rv_time_parse(given, &us, NULL) < 0) {
+    if (!rv_time_read(given, &us)) {
         RV_FAIL(err, RV_E_INVALID, "%s \"%.*s\" is not a time", column, RV_STR_ARG(shown));
         rv_err_hint(err, "write it as 2026-11-21T21:05:00Z");
         return RV_E_INVALID;

@@ -51,7 +51,7 @@ static int64_t time_of(json_object *entry, const char *key)
     const char *text = NULL;
     int64_t us = 0;
 
-    if (!rv_json_get_text(entry, key, &text) || rv_time_parse(rv_str_of(text), &us, NULL) < 0)
+    if (!rv_json_get_text(entry, key, &text) || !rv_time_read(rv_str_of(text), &us))
         return 0;
     return us > 0 ? us : 0;
 }

@@ -160,7 +160,7 @@ static int64_t time_of(const struct rv_kind *kind, json_object *whole)
     const char *column = kind->place == RV_PLACE_SESSIONS ? "created_at" : "updated_at";
     int64_t us = 0;
 
-    return rv_time_parse(rv_json_member_str(whole, column), &us, NULL) < 0 ? 0 : us;
+    return rv_time_read(rv_json_member_str(whole, column), &us) ? us : 0;
 }
 
 /* Rows of a kind in the order of their numbers. */

@@ -417,7 +417,7 @@ static bool has_owner(json_object *whole, rv_sql_stmt *kept)
 
     return is_text_at(kept, 1, text_of(whole, "tenant_id")) && is_text_at(kept, 2, text_of(whole, "user_id")) &&
            is_text_at(kept, 3, text_of(whole, "id")) && is_text_at(kept, 4, text_of(whole, "category")) &&
-           rv_time_parse(text_of(whole, "created_at"), &created_us, NULL) == 0 && sql_int_at(kept, 5) == created_us;
+           rv_time_read(text_of(whole, "created_at"), &created_us) && sql_int_at(kept, 5) == created_us;
 }
 
 int store_tokens_compare(const struct rv_found_by *row, const char *provider, rv_sql_stmt *kept, const char **what,

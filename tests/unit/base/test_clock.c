@@ -145,9 +145,11 @@ static const struct {
 
 START_TEST(times_are_read_strictly)
 {
-    int64_t us = 0;
+    int64_t us = 0, read_us = 4711;
 
     ck_assert_int_eq(rv_time_parse(rv_str_of(readings[_i].text), &us, NULL), readings[_i].rc);
+    ck_assert(rv_time_read(rv_str_of(readings[_i].text), &read_us) == (readings[_i].rc == 0));
+    ck_assert_int_eq(read_us, readings[_i].rc == 0 ? us : 4711);
     ck_assert_int_eq(us, readings[_i].us);
 }
 END_TEST
