@@ -195,17 +195,24 @@ static int find_crashed(rv_store *store, const struct rv_store_scope *scope, boo
     for (size_t i = 0; i < f->n; i++) {
         struct rv_app_unfinished *x = &f->items[i];
         struct rv_run_row row;
-        if (x->verdict != RV_APP_RECOVERY_LEFT || rv_store_get_run(store, scope, x->id, &row, NULL) < 0)
-            continue; /* what is wrong with it is said when it is recovered */
+        if (x->verdict != RV_APP_RECOVERY_LEFT)
+            continue;
         rv_err *cause = NULL;
-        int rc = rv_app_crashes(store, scope, &row, f->now_us, &x->crashes, &cause);
-        int64_t last_us = row.updated_us;
-        rv_run_row_fini(&row);
+        int64_t last_us = 0;
+        int rc = rv_store_get_run(store, scope, x->id, &row, &cause);
+        bool is_read = rc == 0;
+        if (is_read) {
+            rc = rv_app_crashes(store, scope, &row, f->now_us, &x->crashes, &cause);
+            last_us = row.updated_us;
+            rv_run_row_fini(&row);
+        }
         if (rc == RV_E_NOMEM) {
             rv_err_pass(err, cause);
             return rc;
         }
         rv_err_free(cause);
+        if (!is_read)
+            continue; /* what is wrong with it is said when it is recovered */
         x->apart = !are_named && !x->cancel && x->crashes >= RV_APP_CRASHES;
         x->next_us = rv_app_next_try_us(x->crashes, last_us);
         if (x->apart && last_us <= f->now_us && x->next_us > f->now_us)

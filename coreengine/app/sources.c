@@ -127,6 +127,19 @@ static int register_in(const struct rv_app *app, rv_store *store, rv_plugins *pl
     return rc;
 }
 
+/* *out stays NULL where a reader may not write, or cannot just now: then the rows are written another time. */
+static int open_to_write(const struct rv_app *app, rv_store **out, rv_err **err)
+{
+    rv_err *cause = NULL;
+    int rc = rv_app_store_open(app, RV_APP_STORE_CHANGE, out, &cause);
+
+    if (rc == RV_E_DENIED || rc == RV_E_UNAVAILABLE) {
+        rv_err_free(cause);
+        return 0;
+    }
+    return rv_err_pass(err, cause);
+}
+
 int rv_app_register_agents(const struct rv_app *app, rv_store *store, rv_err **err)
 {
     rv_plugins *plugins = NULL;
@@ -136,7 +149,9 @@ int rv_app_register_agents(const struct rv_app *app, rv_store *store, rv_err **e
 
     if (rc == 0 && store)
         rc = register_in(app, store, plugins, false, &n, err);
-    if (rc == 0 && n > 0 && rv_app_store_open(app, RV_APP_STORE_CHANGE, &other, NULL) == 0)
+    if (rc == 0 && n > 0)
+        rc = open_to_write(app, &other, err);
+    if (rc == 0 && other)
         rc = register_in(app, other, plugins, true, &n, err);
     rv_store_close(other);
     rv_plugins_free(plugins);

@@ -81,17 +81,25 @@ static int no_store(const char *path, rv_err **err)
     return rc;
 }
 
-/* The first process that opens a store of an older version upgrades it, even if it only reads. False: it failed. */
-static bool bring_forward(const char *path, const struct rv_store_opts *reading)
+/* The first process that opens a store of an older version upgrades it, even if it only reads. *cause: that it is
+ * older; afterwards why it cannot be read, which is still that where this process may not write. */
+static int bring_forward(const char *path, const struct rv_store_opts *reading, rv_store **out, rv_err **cause)
 {
     struct rv_store_opts opts = *reading;
     rv_store *store = NULL;
+    rv_err *why = NULL;
 
     opts.read_only = false;
-    if (rv_store_open(path, &opts, &store, NULL) < 0)
-        return false;
+    int rc = rv_store_open(path, &opts, &store, &why);
+    if (rc == RV_E_VERSION || rc == RV_E_DENIED) {
+        rv_err_free(why);
+        return RV_E_VERSION;
+    }
     rv_store_close(store);
-    return true;
+    rv_err_free(rv_err_steal(cause));
+    if (rc < 0)
+        return rv_err_pass(cause, why);
+    return rv_store_open(path, reading, out, cause);
 }
 
 static void log_store(const struct rv_app *app, const char *url)
@@ -125,11 +133,8 @@ int rv_app_store_open(const struct rv_app *app, enum rv_app_store_use use, rv_st
     if (rc == 0) {
         log_store(app, rv_buf_cstr(&path));
         rc = rv_store_open(rv_buf_cstr(&path), &opts, out, &cause);
-        if (rc == RV_E_VERSION && opts.read_only && bring_forward(rv_buf_cstr(&path), &opts)) {
-            rv_err_free(cause);
-            cause = NULL;
-            rc = rv_store_open(rv_buf_cstr(&path), &opts, out, &cause);
-        }
+        if (rc == RV_E_VERSION && opts.read_only)
+            rc = bring_forward(rv_buf_cstr(&path), &opts, out, &cause);
         if (rc == RV_E_NOT_FOUND && opts.must_exist && !rv_store_is_postgres(rv_buf_cstr(&path))) {
             rv_err_free(cause);
             rc = no_store(rv_buf_cstr(&path), err);

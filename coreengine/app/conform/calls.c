@@ -92,8 +92,13 @@ static void judge_reply(struct conform *c, const struct rv_tool_info *tool, cons
 
     for (size_t i = 0; i < RV_COUNT(kept); i++)
         app_conform_keep(c, kept[i]);
-    if (!tool->output || rv_tool_reply_reports_error(reply) || rv_json_parse(reply, NULL, &value, NULL) < 0)
+    if (!tool->output || rv_tool_reply_reports_error(reply))
         return;
+    int rc = rv_json_parse(reply, NULL, &value, NULL);
+    if (rc < 0) {
+        c->rc = rc == RV_E_NOMEM ? rc : c->rc;
+        return;
+    }
     if (rv_schema_check(tool->output, value, &why) < 0)
         app_conform_note(c, RV_CONFORM_CALL_SCHEMA, false, name, "%s", rv_err_text(why));
     else
@@ -137,8 +142,11 @@ static int call_tool(struct conform *c, rv_plugins *p, const struct rv_tool_info
 
     if (!args)
         return RV_FAIL(err, RV_E_NOMEM, "make up arguments of tool \"%s\"", name);
-    if (json_object_is_type(args, json_type_object) &&
-        (!tool->input || rv_schema_check(tool->input, args, NULL) == 0)) { /* else nothing is known of the call */
+    bool is_call = json_object_is_type(args, json_type_object);
+    int fits = is_call && tool->input ? rv_schema_check(tool->input, args, NULL) : 0;
+    if (fits == RV_E_NOMEM)
+        rc = RV_FAIL(err, fits, "check arguments of tool \"%s\"", name);
+    if (is_call && fits == 0) { /* else nothing is known of the call */
         rv_json_write(args, &text);
         rc = rv_buf_check(&text, "arguments", err);
         for (int cancelled = 0; cancelled < 2 && rc == 0; cancelled++)

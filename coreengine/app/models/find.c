@@ -119,8 +119,9 @@ static void read_models(struct rv_app_server *s, rv_str body)
     const struct rv_json_opts opts = {.max_bytes = MAX_LIST};
     json_object *list = NULL, *data = NULL;
 
-    s->problem = "its list of models cannot be read";
-    if (rv_json_parse(body, &opts, &list, NULL) < 0)
+    int rc = rv_json_parse(body, &opts, &list, NULL);
+    s->problem = rc == RV_E_NOMEM ? "no memory to read its list of models" : "its list of models cannot be read";
+    if (rc < 0)
         return;
     if (json_object_is_type(list, json_type_object) && (data = rv_json_get_arr(list, "data")))
         s->problem = NULL;

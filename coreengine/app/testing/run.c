@@ -269,10 +269,13 @@ static int ask_judge(const struct rv_app_loaded *l, rv_engine *engine, rv_script
 }
 
 /* A pause that the test begins with is answered like one that comes up on the way. */
-static bool first_answer(const rv_envelope *env, rv_script *script, struct rv_response *out)
+static int first_answer(const rv_envelope *env, rv_script *script, struct rv_response *out, bool *found, rv_err **err)
 {
-    return rv_envelope_has_interrupt(env) && script && rv_script_waits(script, env, NULL, NULL) == 0 &&
-           rv_script_answer(script, out, NULL);
+    bool waits = rv_envelope_has_interrupt(env) && script;
+    int rc = waits ? rv_script_waits(script, env, NULL, err) : 0;
+
+    *found = waits && rc == 0 && rv_script_answer(script, out, NULL);
+    return rc;
 }
 
 static int run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, struct observer *o,
@@ -315,7 +318,9 @@ static int run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, stru
     if (rc < 0)
         return rc;
     size_t n_before = rv_envelope_n_records(env);
-    bool resumes = first_answer(env, x.script, &response);
+    bool resumes;
+    if ((rc = first_answer(env, x.script, &response, &resumes, err)) < 0)
+        return rc;
     o->cassette.engine = o->engine;
     int64_t start_us = rv_engine_now_us(o->engine);
     rc = rv_engine_start(o->engine, &x, env, resumes ? &response : NULL, &o->exec, err);

@@ -262,7 +262,7 @@ static void take_tool_result(struct work_job *j, const rv_envelope *env)
     const char *message = NULL;
 
     if (rv_envelope_outputs(env, &outputs, NULL) < 0) {
-        app_work_not_done(j, "the result of the tool cannot be read");
+        app_work_not_done(j, "no memory to read the result of the tool");
         return;
     }
     json_object *list = rv_json_get_arr(rv_json_get_obj(outputs, OUTPUT), "results");

@@ -1,7 +1,9 @@
 /* A run by its name: what the store says is passed on, also to a caller that wants the code alone. And lists of rows
  * that are not whole: callers are told. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "coreengine/app/entities.h"
 #include "coreengine/app/past.h"
@@ -29,6 +31,33 @@ START_TEST(a_caller_without_interest_in_the_reason_is_told_the_code)
     ck_assert_str_eq(rv_err_text(err), "the store is locked");
     rv_err_free(err);
     rv_store_close(store);
+}
+END_TEST
+
+/* Agents are registered by who reads, too. Only a store that cannot be written to by this reader is left for later. */
+START_TEST(a_store_that_cannot_be_opened_to_write_is_no_success)
+{
+    static const struct {
+        const char *sync;
+        int rc;
+    } cases[] = {{"off", 0}, {"never", RV_E_INVALID}};
+    char *dir = rv_kit_tmpdir(), *path = rv_kit_path(dir, "runs.db"), *agent = rv_kit_path(dir, "writer.yaml");
+
+    rv_kit_write(agent, "name: writer\ndescription: You write.\n");
+    for (size_t i = 0; i < RV_COUNT(cases); i++) {
+        const struct rv_app app = {.store = path, .sync = cases[i].sync, .schema_dir = dir, .capability = ""};
+        rv_store *store = NULL;
+        rv_err *err = NULL;
+        unlink(path);
+        ck_assert_int_eq(rv_store_open(path, NULL, &store, NULL), 0);
+        int rc = rv_app_register_agents(&app, store, &err);
+        ck_assert_msg(rc == cases[i].rc, "sync %s: %d: %s", cases[i].sync, rc, rv_err_text(err));
+        rv_err_free(err);
+        rv_store_close(store);
+    }
+    free(path);
+    free(agent);
+    rv_kit_tmpdir_remove(dir);
 }
 END_TEST
 
@@ -153,6 +182,7 @@ TCase *find_case(void)
     TCase *tc = tcase_create("find");
 
     tcase_add_test(tc, a_caller_without_interest_in_the_reason_is_told_the_code);
+    tcase_add_test(tc, a_store_that_cannot_be_opened_to_write_is_no_success);
     tcase_add_test(tc, a_list_that_is_not_whole_says_so);
     tcase_add_test(tc, a_store_that_fails_is_not_a_question_that_is_missing);
     tcase_add_loop_test(tc, only_a_difference_is_a_verdict, 0, RV_COUNT(verdicts));
