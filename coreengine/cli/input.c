@@ -32,8 +32,12 @@ static int read_state(const char *path, json_object **out, rv_err **err)
 /* The value of an assignment: JSON if it reads as such, else the text itself. */
 static int assigned_value(const char *text, json_object **out, rv_err **err)
 {
-    if (rv_json_parse(rv_str_of(text), NULL, out, NULL) == 0)
+    int rc = rv_json_parse(rv_str_of(text), NULL, out, NULL);
+
+    if (rc == 0)
         return 0;
+    if (rc == RV_E_NOMEM)
+        return RV_FAIL(err, RV_E_NOMEM, "read a value");
     if (!rv_utf8_valid(rv_str_of(text), NULL))
         return RV_FAIL(err, RV_E_INVALID, "the value is not valid UTF-8");
     *out = json_object_new_string(text);

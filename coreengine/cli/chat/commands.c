@@ -74,9 +74,14 @@ static int show_session(struct rv_cli_chat *c, const char *rest, rv_err **err)
     const struct rv_store_scope scope = rv_cli_chat_scope(c);
     struct rv_session_row row = {0};
     rv_buf text = RV_BUF_INIT(1 << 20);
+    rv_err *cause = NULL;
 
     rv_buf_printf(&text, "session  %s\nagent    %s\n", rv_chat_session(c->in.chat), rv_chat_agent(c->in.chat));
-    if (rv_store_get_session(c->in.store, &scope, rv_chat_session(c->in.chat), &row, NULL) == 0) {
+    int rc = rv_store_get_session(c->in.store, &scope, rv_chat_session(c->in.chat), &row, &cause);
+    if (rc == RV_E_NOT_FOUND) { /* before its first message */
+        rv_err_free(cause);
+        cause = NULL;
+    } else if (rc == 0) {
         rv_buf_puts(&text, "name     ");
         cli_chat_write_line(rv_str_of(row.name), &text);
         rv_buf_printf(&text, "\nmessages %lld, about ", (long long)row.n_messages);
@@ -84,7 +89,7 @@ static int show_session(struct rv_cli_chat *c, const char *rest, rv_err **err)
         rv_buf_puts(&text, " tokens\n");
     }
     rv_session_row_fini(&row);
-    int rc = rv_buf_check(&text, "a session", err);
+    rc = cause ? rv_err_pass(err, cause) : rv_buf_check(&text, "a session", err);
     print(&text);
     return rc;
 }
@@ -159,7 +164,10 @@ static void write_words(const struct rv_cli *cli, const char *who, const struct 
     if (m->status && strcmp(m->status, rv_turn_status_text(RV_TURN_COMPLETED)) != 0)
         rv_buf_printf(b, "%s[%s]", m->content.len ? "  " : "", m->status);
     rv_buf_putc(b, '\n');
-    if (!is_answer && cli_chat_attached_of(m, &attached, NULL) == 0)
+    int rc = is_answer ? 0 : cli_chat_attached_of(m, &attached, NULL);
+    if (rc == RV_E_NOMEM && b->rc == 0)
+        b->rc = rc;
+    if (!is_answer && rc == 0)
         cli_chat_write_attached(attached, "  attached ", b);
     json_object_put(attached);
 }

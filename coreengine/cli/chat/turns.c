@@ -231,7 +231,10 @@ static void write_markdown(const struct rv_message *m, rv_buf *b)
     rv_buf_printf(b, "\n## %s\n\n", who);
     rv_buf_add_str(b, rv_str_trim(m->content));
     rv_buf_putc(b, '\n');
-    if (is_type(m, RV_MESSAGE_USER) && cli_chat_attached_of(m, &json, NULL) == 0 && json) {
+    int rc = is_type(m, RV_MESSAGE_USER) ? cli_chat_attached_of(m, &json, NULL) : 0;
+    if (rc == RV_E_NOMEM && b->rc == 0)
+        b->rc = rc;
+    if (rc == 0 && json) {
         rv_buf_putc(b, '\n');
         cli_chat_write_attached(json, "- attached ", b);
         json_object_put(json);

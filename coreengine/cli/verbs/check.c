@@ -213,14 +213,15 @@ static int explain(struct rv_cli *cli, rv_err **err)
         return rc;
     rv_pipeline_write_json(l.pipeline, &w);
     rv_app_loaded_fini(&l);
-    if (cli_flag(cli, "compact"))
+    rc = rv_buf_check(&json, "explanation", err);
+    if (rc == 0 && cli_flag(cli, "compact"))
         rv_buf_add_str(&text, rv_buf_str(&json));
-    else if (rv_json_parse(rv_buf_str(&json), &opts, &tree, NULL) == 0)
+    else if (rc == 0 && (rc = rv_json_parse(rv_buf_str(&json), &opts, &tree, err)) == 0)
         rv_json_write_pretty(tree, &text);
     json_object_put(tree);
     rv_buf_putc(&text, '\n');
     rv_buf_fini(&json);
-    return cli_print(0, &text, err);
+    return cli_print(rc, &text, err);
 }
 
 /* The formats that have a schema; all but scripts have a page of their keys, too. */

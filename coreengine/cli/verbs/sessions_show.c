@@ -221,7 +221,10 @@ static void put_object(rv_buf *b, int depth, const char *key, rv_str text, bool 
     const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_VALUE};
     json_object *json = NULL;
 
-    if (text.len == 0 || rv_json_parse(text, &opts, &json, NULL) < 0)
+    int rc = text.len > 0 ? rv_json_parse(text, &opts, &json, NULL) : RV_E_PARSE;
+    if (rc == RV_E_NOMEM && b->rc == 0)
+        b->rc = rc;
+    if (rc < 0)
         return;
     if (json_object_is_type(json, json_type_object) && json_object_object_length(json) > 0) {
         rv_buf_printf(b, "%*s%s: %s", 2 * depth, "", key, listed ? "\n" : "");

@@ -40,8 +40,10 @@ static void write_offers(rv_str json, rv_buf *b)
 {
     struct rv_needs offers;
 
-    if (rv_needs_read(json, &offers, NULL) < 0) {
+    int rc = rv_needs_read(json, &offers, NULL);
+    if (rc < 0) {
         rv_buf_puts(b, "  its offers cannot be read");
+        b->rc = rc == RV_E_NOMEM && b->rc == 0 ? rc : b->rc;
         return;
     }
     for (size_t i = 0; i < offers.n; i++) {
