@@ -74,10 +74,13 @@ static void write_arguments(rv_protocol *p, const struct proto_call *c)
     rv_str text = rv_buf_str(&c->arguments);
     json_object *value = NULL;
 
+    int rc = text.len > 0 ? rv_json_parse(text, NULL, &value, NULL) : 0;
+    if (rc == RV_E_NOMEM)
+        proto_fail(p, rc);
     rv_jw_key(&p->w, "arguments");
     if (text.len == 0) {
         rv_jw_raw(&p->w, RV_STR_LIT("{}"));
-    } else if (rv_json_parse(text, NULL, &value, NULL) == 0 && json_object_is_type(value, json_type_object)) {
+    } else if (rc == 0 && json_object_is_type(value, json_type_object)) {
         rv_jw_value(&p->w, value);
     } else {
         rv_jw_obj(&p->w);

@@ -82,28 +82,36 @@ int srv_agent_content(struct srv_call *c, rv_err **err)
 }
 
 /* The document: the body, or its member "content", where clients of REMLight put it. */
-static rv_str document_of(struct srv_call *c)
+static int document_of(struct srv_call *c, rv_str *out, rv_err **err)
 {
     static const struct rv_json_opts opts = {
         .max_bytes = RV_REQUEST_MAX_BYTES, .max_depth = RV_REQUEST_MAX_DEPTH, .what = "the body"};
     rv_str body = c->req->body;
     const char *text;
+    bool is_object = body.len > 0 && body.ptr[0] == '{' && !c->body;
+    int rc = is_object ? rv_json_parse(body, &opts, &c->body, NULL) : 0;
 
-    if (body.len > 0 && body.ptr[0] == '{' && !c->body && rv_json_parse(body, &opts, &c->body, NULL) == 0 &&
-        !json_object_object_get_ex(c->body, "name", NULL) && rv_json_get_text(c->body, "content", &text))
-        return rv_str_of(text); /* the call owns it */
-    return body;
+    if (rc == RV_E_NOMEM)
+        return RV_FAIL(err, rc, "read the document of an agent");
+    *out = body;
+    if (is_object && rc == 0 && !json_object_object_get_ex(c->body, "name", NULL) &&
+        rv_json_get_text(c->body, "content", &text))
+        *out = rv_str_of(text); /* the call owns it */
+    return 0;
 }
 
 /* What a chat would say of the document. *out may be NULL: the findings say why. */
 static int check(struct srv_call *c, rv_findings *findings, struct rv_agentdoc **out, rv_err **err)
 {
-    rv_str text = document_of(c);
+    rv_str text;
+    int rc = document_of(c, &text, err);
 
     *out = NULL;
+    if (rc < 0)
+        return rc;
     if (text.len == 0 || text.len > RV_AGENTDOC_MAX_BYTES)
         return RV_FAIL(err, RV_E_INVALID, "the body must be the document of an agent, as YAML or JSON");
-    int rc = rv_agentdoc_parse(text, "the body", findings, out, err);
+    rc = rv_agentdoc_parse(text, "the body", findings, out, err);
     if (rc == 0)
         rc = rv_findings_check(findings, err);
     if (rc == 0 && *out)
@@ -140,9 +148,11 @@ int srv_agent_put(struct srv_call *c, rv_err **err)
 {
     struct rv_agentdoc *doc = NULL;
     bool changed = false, is_own = c->who.level == RV_LEVEL_USER;
-    rv_str text = document_of(c);
-    int rc = rv_agentdoc_read(text, "the body", &doc, err);
+    rv_str text;
+    int rc = document_of(c, &text, err);
 
+    if (rc == 0)
+        rc = rv_agentdoc_read(text, "the body", &doc, err);
     if (rc < 0)
         return rc;
     rc = rv_agents_put(c->handles->sources.agents, &c->app.scope, is_own, text, "the body", &changed, err);

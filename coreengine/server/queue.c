@@ -120,8 +120,12 @@ static int write_schedule(struct srv_call *c, const char *word, int status, rv_e
 
     if (rc < 0)
         return rc;
-    bool has_times = rv_app_times_of(&row, NULL, &times, NULL) == 0; /* its zone may be unknown here */
-    rc = rv_app_firings(c->store, &c->app.scope, &row, SHOWN_FIRED, &firings, err);
+    rc = rv_app_times_of(&row, NULL, &times, NULL);
+    bool has_times = rc == 0; /* its zone may be unknown here */
+    if (rc == RV_E_NOMEM || rv_code_is_scarce(rc))
+        rc = RV_FAIL(err, rc, "read the times of schedule \"%s\"", word);
+    else
+        rc = rv_app_firings(c->store, &c->app.scope, &row, SHOWN_FIRED, &firings, err);
     const struct rv_app_schedule_view view = {.row = &row,
                                               .times = has_times ? &times : NULL,
                                               .n_times = row.next_us > 0 ? SHOWN_TIMES : 0,

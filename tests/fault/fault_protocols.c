@@ -57,6 +57,8 @@ static int tell(void)
     for (size_t i = 0; rc == 0 && i < RV_COUNT(words); i++)
         if (!strstr(rv_buf_cstr(&out), words[i]))
             rc = RV_E_INTERNAL;
+    if (rc == 0 && strstr(rv_buf_cstr(&out), "\"raw\"")) /* arguments that are an object are not told as a text */
+        rc = RV_E_INTERNAL;
     rv_buf_fini(&out);
     return rc;
 }
