@@ -83,7 +83,8 @@ static int new_ask(struct srv_call *c, enum rv_protocol_kind kind, struct srv_tu
         rc = srv_call_dup_header(c, "x-user-name", &a->user_name, err);
     if (rc == 0)
         rc = take_eval(c, a, err);
-    *out = a;
+    if (rc == 0)
+        *out = a;
     return rc;
 }
 

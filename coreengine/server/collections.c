@@ -120,7 +120,8 @@ int srv_collection_put(struct srv_call *c, const char *collection, json_object *
     struct change how = {.add = sessions};
     int rc = change_whole(c, collection, &how, err);
 
-    *n_added = how.n;
+    if (rc == 0)
+        *n_added = how.n;
     return rc;
 }
 

@@ -64,10 +64,11 @@ static int accepts_both(const struct srv_call *c, bool *out, rv_err **err)
 static int sends_json(const struct srv_call *c, bool *out, rv_err **err)
 {
     size_t n = sizeof JSON - 1;
-    char *type;
+    char *type = NULL;
     int rc = srv_call_dup_header(c, "content-type", &type, err);
 
-    *out = type && strncasecmp(type, JSON, n) == 0 && (type[n] == '\0' || type[n] == ';' || type[n] == ' ');
+    if (rc == 0)
+        *out = type && strncasecmp(type, JSON, n) == 0 && (type[n] == '\0' || type[n] == ';' || type[n] == ' ');
     free(type);
     return rc;
 }
@@ -363,7 +364,7 @@ int srv_mcp_post(struct srv_call *c, rv_err **err)
     struct rv_mcp_message m;
     rv_err *why = NULL;
     int code = 0;
-    bool is_json, takes_both = false;
+    bool is_json = false, takes_both = false;
     int rc = sends_json(c, &is_json, err);
 
     if (rc == 0)

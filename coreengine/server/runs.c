@@ -58,7 +58,8 @@ static int take_form(const struct srv_call *c, enum srv_follow_form *out, rv_err
     char *accept = NULL;
     int rc = srv_call_dup_header(c, "accept", &accept, err);
 
-    *out = accept && strstr(accept, "application/x-ndjson") ? SRV_FOLLOW_LINES : SRV_FOLLOW_EVENTS;
+    if (rc == 0)
+        *out = accept && strstr(accept, "application/x-ndjson") ? SRV_FOLLOW_LINES : SRV_FOLLOW_EVENTS;
     free(accept);
     return rc;
 }
@@ -180,7 +181,8 @@ int srv_run_mode(struct srv_call *c, int *mode, rv_err **err)
     int rc = srv_body_text(c, "mode", false, &word, err);
     if (rc == 0 && word)
         rc = rv_run_mode_of(rv_str_of(word), &which, err);
-    *mode = which;
+    if (rc == 0)
+        *mode = which;
     return rc;
 }
 

@@ -358,7 +358,9 @@ static int is_current(rv_agents *a, const struct rv_store_scope *scope, const ch
     bool has_row = false;
     int rc = find_row(a, scope, name, &row, &has_row, err);
 
-    *out = !find_given(a, name, &given) || (has_row && (!is_registered(&row) || rv_str_eq(row.document, given.text)));
+    if (rc == 0)
+        *out =
+            !find_given(a, name, &given) || (has_row && (!is_registered(&row) || rv_str_eq(row.document, given.text)));
     rv_schema_row_fini(&row);
     return rc;
 }

@@ -77,9 +77,13 @@ static int kept_text(rv_chat *chat, bool *found, bool *is_cut_off, rv_err **err)
     struct kept k = {.run_id = chat->run_id, .text = &chat->text, .id = chat->answer_id};
 
     int rc = rv_store_read_messages(chat->opts.store, &scope, chat->session_id, &newest, look, &k, err);
+    if (rc == 0)
+        rc = rv_buf_check(&chat->text, "an answer", err);
+    if (rc < 0)
+        return rc;
     *found = k.found;
     *is_cut_off = k.is_cut_off;
-    return rc == 0 ? rv_buf_check(&chat->text, "an answer", err) : rc;
+    return 0;
 }
 
 /* What would have been kept as the answer, of a turn that the store refused. */

@@ -89,7 +89,8 @@ static int read_check(json_object *in, enum rv_output_check *out, rv_err **err)
     size_t i = RV_OUTPUT_STRICT;
     int rc = app_fn_any(in, "validation") ? read_word(in, "validation", words, RV_COUNT(words), &i, err) : 0;
 
-    *out = (enum rv_output_check)i;
+    if (rc == 0)
+        *out = (enum rv_output_check)i;
     return rc;
 }
 

@@ -87,7 +87,8 @@ static int is_taken(const struct ingest *in, const struct page *page, const char
     struct taken t = {rv_buf_cstr(&page->uri), in->user, false};
     int rc = rv_store_find_entities(in->opts->store, &in->own, "files", &filter, see_name, &t, err);
 
-    *out = t.is_taken;
+    if (rc == 0)
+        *out = t.is_taken;
     return rc;
 }
 

@@ -128,7 +128,8 @@ int app_mcp_resources_list(const struct rv_app_mcp_opts *opts, const struct rv_a
     if (rc < 0 || !mcp_may(at, RV_APP_MCP_SESSIONS))
         return rc;
     rc = rv_store_list_sessions(at->sources->store, &at->app->scope, &filter, add_session, &l, err);
-    *has_more = l.n > RV_MCP_PAGE;
+    if (rc == 0)
+        *has_more = l.n > RV_MCP_PAGE;
     return rc;
 }
 

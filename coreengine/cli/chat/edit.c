@@ -419,6 +419,8 @@ int cli_chat_edit_line(rv_chat_edit *e, struct rv_chat_lines *lines, rv_str ther
     for (int i = 0; i < n && (i < n - 1 || text[i] != L'\n'); i++)
         encode(text[i], &e->line);
     int rc = rv_buf_check(&e->line, "a message", err);
+    if (rc < 0)
+        return rc;
     *out = rv_buf_str(&e->line);
-    return rc < 0 ? rc : 1;
+    return 1;
 }

@@ -158,11 +158,13 @@ static int read_after(const struct rv_cli *cli, const struct rv_app_times *t, in
     const char *text = cli_value(cli, "after");
     struct rv_when when = {0};
 
-    *out = rv_app_now_us();
-    if (!text)
+    if (!text) {
+        *out = rv_app_now_us();
         return 0;
+    }
     int rc = rv_when_parse(rv_str_of(text), t->zone, TIME_IS_PAST, &in_after, &when, err);
-    *out = when.us;
+    if (rc == 0)
+        *out = when.us;
     return rc;
 }
 

@@ -81,7 +81,8 @@ static int read_secret(const char *path, struct secrets *s, const char **out, rv
     int rc = rv_file_read(path, b, err);
     while (rc == 0 && b->len > 0 && (b->ptr[b->len - 1] == '\n' || b->ptr[b->len - 1] == '\r'))
         rv_buf_truncate(b, b->len - 1);
-    *out = rv_buf_cstr(b);
+    if (rc == 0)
+        *out = rv_buf_cstr(b);
     return rc;
 }
 

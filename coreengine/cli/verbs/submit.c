@@ -46,7 +46,8 @@ static int read_at(const char *at, const char *zone_name, int64_t *out, rv_err *
     if (rc == 0)
         rc = rv_when_parse(rv_str_of(at), zone, rv_app_now_us(), NULL, &when, err);
     rv_zones_free(zones);
-    *out = when.us;
+    if (rc == 0)
+        *out = when.us;
     return rc;
 }
 
@@ -62,7 +63,8 @@ static int read_due(const struct rv_cli *cli, int64_t *out, rv_err **err)
     }
     if (delay)
         rc = cli_parse_duration(delay, &us, err);
-    *out = delay ? rv_app_now_us() + us : 0;
+    if (rc == 0)
+        *out = delay ? rv_app_now_us() + us : 0;
     return rc < 0 ? RV_WRAP(err, rc, "read --delay") : 0;
 }
 

@@ -254,14 +254,16 @@ int rv_store_fail_embedding(rv_store *s, const struct rv_embedding *row, const c
     char *text = rv_str_dup(rv_utf8_cut(rv_str_of(why), MAX_WHY));
     int rc = text ? 0 : RV_FAIL(err, RV_E_NOMEM, "put a row back into the queue");
 
-    *failed = row->attempts >= RV_EMBED_MAX_TRIES;
+    bool is_last = row->attempts >= RV_EMBED_MAX_TRIES;
     rc = store_enter_write(s, rc, "fail embedding", err);
     if (rc == 0) {
         do
-            rc = put_back(s->sql, row, *failed ? "failed" : "pending", text, err);
+            rc = put_back(s->sql, row, is_last ? "failed" : "pending", text, err);
         while (store_repeats(s, &rc, err));
         rc = store_leave_write(s, rc, err);
     }
+    if (rc == 0)
+        *failed = is_last;
     free(text);
     return rc;
 }
