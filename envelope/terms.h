@@ -204,7 +204,7 @@
     T(operation_status, OPERATION, RV_OPERATION_STATUSES, "operation status")                                          \
     T(health, HEALTH, RV_HEALTHS, "health status")                                                                     \
     T(history_status, HISTORY, RV_HISTORY_STATUSES, "history status")                                                  \
-    T(message_category, MESSAGE, RV_MESSAGE_CATEGORIES, "message category")                                            \
+    T(message_category, MESSAGE_CATEGORY, RV_MESSAGE_CATEGORIES, "message category")                                   \
     T(run_status, RUN, RV_RUN_STATUSES, "run status")                                                                  \
     T(llm_error, LLM_ERROR, RV_LLM_ERRORS, "model error kind")                                                         \
     T(finish_reason, FINISH, RV_FINISH_REASONS, "finish reason")                                                       \
@@ -256,8 +256,8 @@ enum rv_operation_status { RV_OPERATION_STATUSES(RV_TERM_CONST_OPERATION) RV_N_O
 enum rv_health { RV_HEALTHS(RV_TERM_CONST_HEALTH) RV_N_HEALTH };
 #define RV_TERM_CONST_HISTORY(n, t, m) RV_HISTORY_##n,
 enum rv_history_status { RV_HISTORY_STATUSES(RV_TERM_CONST_HISTORY) RV_N_HISTORY };
-#define RV_TERM_CONST_MESSAGE(n, t, m) RV_MESSAGE_##n,
-enum rv_message_category { RV_MESSAGE_CATEGORIES(RV_TERM_CONST_MESSAGE) RV_N_MESSAGE };
+#define RV_TERM_CONST_MESSAGE_CATEGORY(n, t, m) RV_MESSAGE_CATEGORY_##n,
+enum rv_message_category { RV_MESSAGE_CATEGORIES(RV_TERM_CONST_MESSAGE_CATEGORY) RV_N_MESSAGE_CATEGORY };
 #define RV_TERM_CONST_RUN(n, t, m) RV_RUN_##n,
 enum rv_run_status { RV_RUN_STATUSES(RV_TERM_CONST_RUN) RV_N_RUN };
 #define RV_TERM_CONST_LLM_ERROR(n, t, m) RV_LLM_ERROR_##n,
