@@ -41,8 +41,12 @@ void config_agent_build(struct rv_loader *l, const struct rv_node *keys, struct 
 {
     const struct rv_node *name = rv_node_get(keys, "name");
     const struct rv_key_table *table = &config_agent_table;
-    struct rv_key_reader r = {
-        .arena = l->arena, .findings = l->findings, .owner_kind = "agent", .user = l, .words = words_of};
+    struct rv_key_reader r = {.arena = l->arena,
+                              .findings = l->findings,
+                              .owner_kind = "agent",
+                              .user = l,
+                              .words = words_of,
+                              .page = "pipelines"};
 
     if (!name)
         name = rv_node_get(keys, "agent");

@@ -114,8 +114,12 @@ static const struct rv_key_word *words_of(const struct rv_key *keys)
 static void read_test(struct rv_loader *l, const struct rv_test_node *t, struct rv_test_config *test)
 {
     const struct rv_node *name = rv_node_get(t->node, "name");
-    struct rv_key_reader r = {
-        .arena = l->arena, .findings = l->findings, .owner_kind = "test", .user = l, .words = words_of};
+    struct rv_key_reader r = {.arena = l->arena,
+                              .findings = l->findings,
+                              .owner_kind = "test",
+                              .user = l,
+                              .words = words_of,
+                              .page = "pipelines"};
 
     test->src = t->node->src;
     test->node = t->node;
@@ -132,8 +136,12 @@ static void read_test(struct rv_loader *l, const struct rv_test_node *t, struct 
 
 static void read_entry(struct rv_loader *l, const struct rv_node *node, size_t written, struct rv_test_nodes *nodes)
 {
-    struct rv_key_reader r = {
-        .arena = l->arena, .findings = l->findings, .owner_kind = "test", .user = l, .words = words_of};
+    struct rv_key_reader r = {.arena = l->arena,
+                              .findings = l->findings,
+                              .owner_kind = "test",
+                              .user = l,
+                              .words = words_of,
+                              .page = "pipelines"};
     const struct rv_node *name = rv_node_get(node, "name");
 
     r.owner_name = name && name->kind == RV_NODE_STR ? name->text.ptr : NULL;

@@ -203,8 +203,12 @@ static const struct rv_key_word *words_of(const struct rv_key *keys)
 static void read_all(struct rv_loader *l)
 {
     const struct rv_node *name = rv_node_get(l->root, "name");
-    struct rv_key_reader r = {
-        .arena = l->arena, .findings = l->findings, .owner_kind = "pipeline", .user = l, .words = words_of};
+    struct rv_key_reader r = {.arena = l->arena,
+                              .findings = l->findings,
+                              .owner_kind = "pipeline",
+                              .user = l,
+                              .words = words_of,
+                              .page = "pipelines"};
 
     if (name && name->kind == RV_NODE_STR)
         r.owner_name = name->text.ptr;

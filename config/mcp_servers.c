@@ -360,6 +360,7 @@ static void read_server(struct rv_loader *l, const struct rv_node *key, const st
                               .owner_name = key->text.ptr,
                               .user = l,
                               .words = words_of,
+                              .page = "pipelines",
                               .hide_values = true};
 
     s->name = arena_text(l, key->text);

@@ -385,6 +385,7 @@ static void read_model(struct rv_loader *l, const struct rv_node *key, const str
                                    .owner_name = key->text.ptr,
                                    .user = l,
                                    .words = words_of,
+                                   .page = "pipelines",
                                    .hide_values = true};
     struct model_read m = {.l = l, .reader = &reader, .out = out, .written = written};
     struct rv_chosen_model replacement;

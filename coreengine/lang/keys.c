@@ -374,7 +374,7 @@ void rv_keys_read(struct rv_key_reader *r, const struct rv_node *map, const stru
     if (map->kind != RV_NODE_MAP) {
         char value[MAX_QUOTED + 8], hint[RV_KEYS_MAX_HINT];
         quoted(r, map, value);
-        lang_keys_list(keys, n_keys, hint);
+        lang_keys_list(r, RV_STR_LIT(""), keys, n_keys, hint);
         rv_keys_finding(r, RV_SEVERITY_ERROR, &map->src, hint, "must be a map, not %s%s", rv_node_kind_text(map->kind),
                         value);
         return;

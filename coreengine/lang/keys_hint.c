@@ -8,7 +8,9 @@
 #include "coreengine/lang/lang.h"
 #include "coreengine/lang/yaml_internal.h"
 
-#define MAX_OWN 40 /* bytes of a user's value that is shown as it should be written */
+#define MAX_LISTED 20 /* keys that a hint lists: two lines; of a longer table the likest, and where the others are */
+#define N_LIKEST   5  /* of them: as many as a reader looks through */
+#define MAX_OWN    40 /* bytes of a user's value that is shown as it should be written */
 
 /* --- The form of a value --- */
 
@@ -143,12 +145,54 @@ void lang_keys_append_name(char hint[RV_KEYS_MAX_HINT], size_t *len, bool first,
         *len += (size_t)snprintf(hint + *len, RV_KEYS_MAX_HINT - *len, "%s%s", first ? "" : ", ", name);
 }
 
-void lang_keys_list(const struct rv_key *keys, size_t n_keys, char hint[RV_KEYS_MAX_HINT])
+/* How much of the word is in the name: its pairs of letters that the name has, too. */
+static size_t likeness(rv_str word, const char *name)
 {
-    size_t len = (size_t)snprintf(hint, RV_KEYS_MAX_HINT, "keys here: ");
+    size_t n = 0;
 
-    for (size_t i = 0; i < n_keys; i++)
-        lang_keys_append_name(hint, &len, i == 0, keys[i].name);
+    for (size_t i = 0; i + 1 < word.len; i++) {
+        const char pair[] = {(char)rv_ascii_lower(word.ptr[i]), (char)rv_ascii_lower(word.ptr[i + 1]), '\0'};
+        n += strstr(name, pair) != NULL;
+    }
+    return n;
+}
+
+/* The likest keys; among equals the first of the table, which are the best known. */
+static void choose_likest(rv_str word, const struct rv_key *keys, size_t n_keys, size_t out[N_LIKEST])
+{
+    for (size_t n = 0; n < N_LIKEST; n++) {
+        size_t best = 0;
+        out[n] = n_keys;
+        for (size_t i = 0; i < n_keys; i++) {
+            size_t like = likeness(word, keys[i].name);
+            bool is_chosen = false;
+            for (size_t k = 0; k < n; k++)
+                is_chosen = is_chosen || out[k] == i;
+            if (!is_chosen && (out[n] == n_keys || like > best)) {
+                best = like;
+                out[n] = i;
+            }
+        }
+    }
+}
+
+void lang_keys_list(const struct rv_key_reader *r, rv_str word, const struct rv_key *keys, size_t n_keys,
+                    char hint[RV_KEYS_MAX_HINT])
+{
+    size_t likest[N_LIKEST], len;
+
+    if (n_keys <= MAX_LISTED) {
+        len = (size_t)snprintf(hint, RV_KEYS_MAX_HINT, "keys here: ");
+        for (size_t i = 0; i < n_keys; i++)
+            lang_keys_append_name(hint, &len, i == 0, keys[i].name);
+        return;
+    }
+    len = (size_t)snprintf(hint, RV_KEYS_MAX_HINT, "keys here, among %zu: ", n_keys);
+    choose_likest(word, keys, n_keys, likest);
+    for (size_t i = 0; i < N_LIKEST; i++)
+        lang_keys_append_name(hint, &len, i == 0, keys[likest[i]].name);
+    if (r->page && len < RV_KEYS_MAX_HINT)
+        snprintf(hint + len, RV_KEYS_MAX_HINT - len, "; `reeve docs reference %s` lists them", r->page);
 }
 
 /* entryPoint, entry-point and entry_point are one word. */
@@ -221,7 +265,7 @@ void lang_keys_unknown(struct rv_key_reader *r, const struct rv_node *key, const
     } else if (memchr(key->text.ptr, ':', key->text.len)) {
         snprintf(hint, sizeof hint, "a blank belongs between \":\" and the value");
     } else {
-        lang_keys_list(keys, n_keys, hint);
+        lang_keys_list(r, key->text, keys, n_keys, hint);
     }
     free(names);
     rv_keys_finding(r, RV_SEVERITY_ERROR, &key->src, hint, "unknown key \"%s%s\"", r->path ? r->path : "",

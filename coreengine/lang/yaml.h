@@ -156,6 +156,7 @@ struct rv_key_reader {
     const char *path;       /* what stands before a key in messages: "execution."; NULL: nothing */
     const char *code;       /* of all findings, static; NULL: none */
     const struct rv_key_word *(*words)(const struct rv_key *keys); /* for unknown keys of a table; NULL: none */
+    const char *page; /* of `reeve docs reference`, static: it has all keys; NULL: none does */
     bool hide_values; /* values may be secrets: messages do not quote them */
     int rc;           /* sticky RV_E_NOMEM */
 };

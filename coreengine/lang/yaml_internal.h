@@ -49,8 +49,9 @@ bool lang_keys_type_hint(const struct rv_key_reader *r, const struct rv_node *no
                          char out[RV_KEYS_MAX_HINT]);
 /** A finding for a key that the table does not have, with the one that was probably meant. */
 void lang_keys_unknown(struct rv_key_reader *r, const struct rv_node *key, const struct rv_key *keys, size_t n_keys);
-/** "keys here: a, b". */
-void lang_keys_list(const struct rv_key *keys, size_t n_keys, char hint[RV_KEYS_MAX_HINT]);
+/** "keys here: a, b"; of a long table the keys that are most like the word, and the page that has all. */
+void lang_keys_list(const struct rv_key_reader *r, rv_str word, const struct rv_key *keys, size_t n_keys,
+                    char hint[RV_KEYS_MAX_HINT]);
 void lang_keys_append_name(char hint[RV_KEYS_MAX_HINT], size_t *len, bool first, const char *name);
 
 #endif

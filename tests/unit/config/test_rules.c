@@ -24,14 +24,12 @@ static const struct {
     {"4.3/3", HEAD "  - {name: ''}\n", "t.yaml:3:12: error: agent: name is required but empty\n"},
     {"4.3/3", HEAD "  - just text\n",
      "t.yaml:3:5: error: agent: must be a map, not string \"just text\"\n"
-     "  hint: keys here: name, agent, structured_output, joins_session, child_text, child_text_resets, "
-     "stage_order, requires, after, join_strategy, has_llm, has_tools, has_policies, tool_access, allowed_tools, "
-     "client_tools, tool_choice, model_role, prompt_key, system_key, examples, attachments, temperature, "
-     "max_tokens, output_key, output_mode, output_schema, output_via, max_repairs, required_output_fields, "
-     "routing_rules, default_next, error_next, join, for_each, max_items, max_parallel, on_item_error, pipeline, "
-     "inputs, outputs, set, ask, on_answer, on_denied, routing_function, timeout_seconds, max_retries, max_rounds,"
-     " max_bad_calls, max_context_tokens, limits, strategy, plan, execute, respond, max_visits, plan_from, "
-     "policies, pre_process, post_process, before_model, after_model, before_tool, after_tool, mock_handler, mock\n"},
+     "  hint: keys here, among 67: name, agent, structured_output, joins_session, child_text; "
+     "`reeve docs reference pipelines` lists them\n"},
+    {"keys", HEAD "  - {name: a, language_of_model: 1}\n",
+     "t.yaml:3:15: error: agent \"a\": unknown key \"language_of_model\"\n"
+     "  hint: keys here, among 67: before_model, stage_order, after_model, model_role, output_mode; "
+     "`reeve docs reference pipelines` lists them\n"},
     /* Proves 4.1/role: has_llm without model_role is an error naming the agent and both keys; a role that `models`
      * does not list is one too
      * Proves 4.1/model_role */
