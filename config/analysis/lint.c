@@ -222,9 +222,10 @@ static void lint_keys(const struct rv_pipeline *p, size_t i, rv_findings *findin
     const struct rv_node *key = rv_node_get(written, "api_key"), *map = rv_node_get(written, "headers");
 
     if (key && key->kind == RV_NODE_STR && key->text.len > 0 && !rv_has_indirection(key->text))
-        rv_findings_add(findings, RV_SEVERITY_WARNING, &key->src, "write ${env:NAME} or ${file:path}",
-                        "model \"%s\": api_key is written out, and everybody who has the file has the key",
-                        p->models[i].role);
+        rv_findings_add(
+            findings, RV_SEVERITY_WARNING, &key->src, "write ${env:NAME} or ${file:path}",
+            "model \"%s\": api_key is written out: everybody who has the file, or a store with its runs, has the key",
+            p->models[i].role);
     for (size_t k = 0; map && map->kind == RV_NODE_MAP && k < map->n; k++) {
         const struct rv_node *value = map->items[k];
         bool is_key = false;
@@ -233,7 +234,8 @@ static void lint_keys(const struct rv_pipeline *p, size_t i, rv_findings *findin
             is_key = is_key || strcasecmp(map->keys[k]->text.ptr, headers[h]) == 0;
         if (is_key && value->kind == RV_NODE_STR && !rv_has_indirection(value->text))
             rv_findings_add(findings, RV_SEVERITY_WARNING, &value->src, "write ${env:NAME} or ${file:path}",
-                            "model \"%s\": the header %s is written out, and everybody who has the file has the key",
+                            "model \"%s\": the header %s is written out: everybody who has the file, or a store with "
+                            "its runs, has the key",
                             p->models[i].role, map->keys[k]->text.ptr);
     }
 }

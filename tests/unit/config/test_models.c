@@ -141,10 +141,11 @@ START_TEST(lint_warns_of_keys_that_are_written_out)
     rv_findings_sort(findings);
     rv_findings_write_text(findings, false, &b);
     ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&b),
-                                 "t.yaml:3:30: warning: model \"a\": api_key is written out, and everybody who has the "
-                                 "file has the key\n  hint: write ${env:NAME} or ${file:path}\n"
-                                 "t.yaml:3:60: warning: model \"a\": the header Authorization is written out, and "
-                                 "everybody who has the file has the key\n"));
+                                 "t.yaml:3:30: warning: model \"a\": api_key is written out: everybody who has the "
+                                 "file, or a store with its runs, has the key\n"
+                                 "  hint: write ${env:NAME} or ${file:path}\n"
+                                 "t.yaml:3:60: warning: model \"a\": the header Authorization is written out: "
+                                 "everybody who has the file, or a store with its runs, has the key\n"));
     ck_assert_ptr_null(strstr(rv_buf_cstr(&b), "model \"b\""));
     rv_findings_free(findings);
     rv_buf_fini(&b);
