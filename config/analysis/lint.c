@@ -413,7 +413,7 @@ void rv_pipeline_lint_unscripted(const struct rv_pipeline *p, rv_findings *findi
         snprintf(hint, sizeof hint,
                  "give it one, for example models: {%.200s: provider:model}, or play it with --script", a->model.role);
         rv_findings_add(findings, RV_SEVERITY_WARNING, &src, hint,
-                        "stage \"%s\" asks role \"%s\", which has no model: without --script it cannot run", a->name,
+                        "agent \"%s\" asks role \"%s\", which has no model: without --script it cannot run", a->name,
                         a->model.role);
     }
 }

@@ -83,6 +83,10 @@ static void write_terms(rv_buf *b)
            "| delegation | an agent asks another agent within its visit |\n"
            "| pending call | a call that was started and has no result yet |\n"
            "| visible text | the text of a turn that users are shown and that is kept as the answer |\n");
+    rv_buf_puts(
+        b, "\nA message about a pipeline says `stage` where it is about the place: its name, routes, order, groups,\n"
+           "questions and inner pipeline; and `agent` where it is about what a key of the configuration holds,\n"
+           "such as the model, a prompt, tools or hooks.\n");
     for (size_t i = 0; i < n; i++) {
         rv_buf_printf(b, "\n## %s\n\n| word | meaning |\n| --- | --- |\n", lists[i].kind);
         for (size_t t = 0; t < lists[i].n; t++)

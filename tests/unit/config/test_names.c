@@ -146,7 +146,7 @@ END_TEST
 
 #define ASKS "agents:\n  - {name: a, has_llm: true, model_role: writer"
 #define NO_MODEL                                                                                                       \
-    ": warning: stage \"a\" asks role \"writer\", which has no model: without --script it cannot run\n"                \
+    ": warning: agent \"a\" asks role \"writer\", which has no model: without --script it cannot run\n"                \
     "  hint: give it one, for example models: {writer: provider:model}, or play it with --script\n"
 
 static const struct {
@@ -155,7 +155,7 @@ static const struct {
     {"name: x\n" ASKS "}\n", "t.yaml:3:42" NO_MODEL},
     {"name: x\n" ASKS "}\n  - {name: b, stage_order: 2, has_llm: true, model_role: reader}\n",
      "t.yaml:3:42" NO_MODEL
-     "t.yaml:4:58: warning: stage \"b\" asks role \"reader\", which has no model: without --script it cannot run\n"
+     "t.yaml:4:58: warning: agent \"b\" asks role \"reader\", which has no model: without --script it cannot run\n"
      "  hint: give it one, for example models: {reader: provider:model}, or play it with --script\n"},
     {"name: x\n" ASKS ", has_tools: true, tool_access: all}\n", "t.yaml:3:42" NO_MODEL},
     {"name: x\nmodels: {writer: 'scripted:any'}\n" ASKS "}\n", ""},

@@ -170,7 +170,7 @@ static const struct {
      "t.yaml:2:10: warning: model \"default\" is never used: no stage with has_llm has it as model_role\n", ""},
     {"name: x\nagents: [agent: own]\n", "", ""},
     {"name: x\nagents: [agent: none]\n", "",
-     "t.yaml:2:17: warning: stage \"none\" asks role \"default\", which has no model: without --script it cannot run\n"
+     "t.yaml:2:17: warning: agent \"none\" asks role \"default\", which has no model: without --script it cannot run\n"
      "  hint: give it one, for example models: {default: provider:model}, or play it with --script\n"},
 };
 

@@ -16,12 +16,12 @@
 static const struct {
     const char *pipeline, *script, *text; /* text "": nothing is wrong */
 } cases[] = {
-    {ASKS, NULL, "p.yaml:2:47: error: stage \"a\": model_role \"fast\" resolves to no model\n  hint: name one"},
+    {ASKS, NULL, "p.yaml:2:47: error: agent \"a\": model_role \"fast\" resolves to no model\n  hint: name one"},
     {ASKS, ANSWERS, ""},
     {ASKS, "stages: {a: [{output: {n: 1}}]}", ""},
     {ASKS, "tools: {x: [{result: {}}]}", "model_role \"fast\" resolves to no model"},
     {PLAYED, NULL,
-     "p.yaml:3:47: error: stage \"a\": model_role \"fast\" is played by a script, and the run has no script"},
+     "p.yaml:3:47: error: agent \"a\": model_role \"fast\" is played by a script, and the run has no script"},
     {PLAYED, ANSWERS, ""},
     {"models: {fast: 'openai:gpt-x'}\n" ASKS, NULL, ""},
     {LEFT ASKS, NULL,
@@ -30,7 +30,7 @@ static const struct {
     {LEFT "agents: [{name: a, has_llm: true, model_role: fast, error_next: end}]", NULL, ""},
     {MOCKED, NULL, ""},
     {WORKS, NULL,
-     "p.yaml:2:17: error: stage \"a\": has_tools is on, and the run has no tools at all\n  hint: name a capability"},
+     "p.yaml:2:17: error: agent \"a\": has_tools is on, and the run has no tools at all\n  hint: name a capability"},
     {WORKS, "tools: {x: [{result: {}}]}", ""},
     {WORKS, "stages: {a: [{output: {}}]}", ""},
     {"agents: [{name: a}]", NULL, ""},
