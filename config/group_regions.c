@@ -244,7 +244,7 @@ static void tell_conflict(struct region *r, struct group *g, int key, int one, i
                  "replace}",
                  name);
     rv_findings_add_as(r->l->findings, RV_SEVERITY_ERROR, "write_conflict", &list->items[later].src, hint,
-                       "agent \"%s\": the branches \"%s\" and \"%s\" can both write the output \"%s\" (%s), and %s%s%s",
+                       "stage \"%s\": the branches \"%s\" and \"%s\" can both write the output \"%s\" (%s), and %s%s%s",
                        g->opener->name, list->items[earlier].name, list->items[later].name, name, where,
                        g->join ? "the join \"" : "no join merges it", g->join ? g->join->name : "",
                        g->join ? "\" does not merge it" : "");
@@ -306,7 +306,7 @@ static void check_count(struct region *r, const struct group *g)
         snprintf(hint, sizeof hint, "let a branch of this list route to \"%s\"", g->join->name);
     rv_findings_add_as(
         r->l->findings, RV_SEVERITY_ERROR, "join_impossible", &g->join->join.src, hint,
-        "agent \"%s\": the join waits for %lld of the branches of \"%s\", and %lld of the list at %d:%d can "
+        "stage \"%s\": the join waits for %lld of the branches of \"%s\", and %lld of the list at %d:%d can "
         "reach it",
         g->join->name, (long long)g->join->join.count, g->opener->name, (long long)n, g->list->src.line,
         g->list->src.col);
