@@ -25,7 +25,7 @@ static void check_list(struct lists *c, const struct rv_agent *a, const struct r
         const struct rv_branch_target *one = &list->items[i];
 
         if (one->target >= 0 && c->seen[one->target] == c->n) {
-            snprintf(text, sizeof text, "agent \"%s\": the list has the branch \"%s\" twice", a->name, one->name);
+            snprintf(text, sizeof text, "stage \"%s\": the list has the branch \"%s\" twice", a->name, one->name);
             find(c, "duplicate_branch", &one->src,
                  "name each stage once; for_each does the work of a stage for each element of a list", text);
         }
@@ -33,7 +33,7 @@ static void check_list(struct lists *c, const struct rv_agent *a, const struct r
             c->seen[one->target] = c->n;
         if (one->target == RV_TARGET_END || one->target == RV_TARGET_CLARIFICATION ||
             one->target == RV_TARGET_CONFIRMATION) {
-            snprintf(text, sizeof text, "agent \"%s\": the branch \"%s\" is not a stage", a->name, one->name);
+            snprintf(text, sizeof text, "stage \"%s\": the branch \"%s\" is not a stage", a->name, one->name);
             find(c, "bad_branch", &one->src,
                  one->target != RV_TARGET_END ? "name a stage whose rule has this target"
                  : list->n == 1               ? "write end in place of the list: each name in a list opens a branch"
@@ -48,7 +48,7 @@ static void check_merges(struct lists *c, const struct rv_agent *a)
     for (size_t i = 0; i < a->join.n_merges; i++)
         if (rv_index_get(&c->p->internal->output_index, rv_str_of(a->join.merges[i].key)) < 0)
             rv_findings_add(c->l->findings, RV_SEVERITY_WARNING, &a->join.merges[i].src, NULL,
-                            "agent \"%s\": join.merge names \"%s\", which is not the output key of a stage", a->name,
+                            "stage \"%s\": join.merge names \"%s\", which is not the output key of a stage", a->name,
                             a->join.merges[i].key);
 }
 
@@ -64,7 +64,7 @@ static void check_lists(struct lists *c)
         if (a->join.wait != RV_WAIT_NOT && a->join.failures != RV_FAILURES_DRAIN && a->join.wait != RV_WAIT_ALL)
             rv_findings_add_as(c->l->findings, RV_SEVERITY_ERROR, "bad_join", &a->join.failures_src,
                                "write `wait: all`, or leave failures out",
-                               "agent \"%s\": failures is for joins that wait for all branches", a->name);
+                               "stage \"%s\": failures is for joins that wait for all branches", a->name);
     }
 }
 
@@ -85,7 +85,7 @@ static void check_modes(struct lists *c)
 
         if (list->n == 0)
             continue;
-        snprintf(text, sizeof text, "agent \"%s\": %s does not go with lists of targets and joins", a->name,
+        snprintf(text, sizeof text, "stage \"%s\": %s does not go with lists of targets and joins", a->name,
                  list == &a->order.required ? "requires" : "after");
         find(c, "mixed_modes", &list->srcs[0], hint, text);
         return; /* once is enough */

@@ -108,9 +108,9 @@ static void join_backwards(struct levels *v, const struct rv_group_way *way)
     char text[RV_HINT_MAX], hint[RV_HINT_MAX];
 
     if (way->from == way->to)
-        snprintf(text, sizeof text, "agent \"%s\": a join cannot route to itself", from);
+        snprintf(text, sizeof text, "stage \"%s\": a join cannot route to itself", from);
     else
-        snprintf(text, sizeof text, "agent \"%s\": it routes to the join \"%s\", which comes before it in stage order",
+        snprintf(text, sizeof text, "stage \"%s\": it routes to the join \"%s\", which comes before it in stage order",
                  from, to);
     snprintf(hint, sizeof hint, "a join comes after its branches: move \"%s\" behind \"%s\", or raise its stage_order",
              to, from);
@@ -124,7 +124,7 @@ static void two_joins(struct levels *v, const struct rv_group_way *way, int fork
     char text[RV_HINT_MAX], hint[RV_HINT_MAX];
 
     snprintf(text, sizeof text,
-             "agent \"%s\": it routes to the join \"%s\", and the branches of \"%s\" meet at the join \"%s\" already",
+             "stage \"%s\": it routes to the join \"%s\", and the branches of \"%s\" meet at the join \"%s\" already",
              agent(v, way->from)->name, agent(v, way->to)->name, agent(v, fork)->name, first);
     snprintf(hint, sizeof hint, "all lists of a stage share one join: route to \"%s\", or to end", first);
     find(v, "two_joins", &way->src, hint, text);
@@ -145,7 +145,7 @@ static void no_group(struct levels *v, const struct rv_group_way *way)
     int opener = way->to <= way->from ? opener_of(v, way->to) : -1;
     char text[RV_HINT_MAX], hint[RV_HINT_MAX];
 
-    snprintf(text, sizeof text, "agent \"%s\": it routes to the join \"%s\", and no group is open there",
+    snprintf(text, sizeof text, "stage \"%s\": it routes to the join \"%s\", and no group is open there",
              agent(v, way->from)->name, name);
     if (opener >= 0)
         snprintf(hint, sizeof hint, "loop back to \"%s\", which opens its group again", agent(v, opener)->name);
@@ -183,14 +183,14 @@ static void branch(struct levels *v, const struct rv_group_way *way)
     char text[RV_HINT_MAX];
 
     if (is_join(v, way->to)) {
-        snprintf(text, sizeof text, "agent \"%s\": the branch \"%s\" is a join: branches meet there, none begins there",
+        snprintf(text, sizeof text, "stage \"%s\": the branch \"%s\" is a join: branches meet there, none begins there",
                  from, to);
         find(v, "bad_branch", &way->src, "name the first stage of a branch, and let that route to the join", text);
         v->marks[way->to].is_vague = true;
         return;
     }
     if (way->to <= way->from) {
-        snprintf(text, sizeof text, "agent \"%s\": the branch \"%s\" %s", from, to,
+        snprintf(text, sizeof text, "stage \"%s\": the branch \"%s\" %s", from, to,
                  way->to == way->from ? "is the stage itself" : "comes before it in stage order");
         find(v, "fork_backwards", &way->src, "a list names later stages: loop back by a single name instead of a list",
              text);
@@ -220,7 +220,7 @@ static void too_deep(struct levels *v, const struct rv_agent *a)
 {
     char text[RV_HINT_MAX];
 
-    snprintf(text, sizeof text, "agent \"%s\": groups are nested deeper than %d levels here", a->name,
+    snprintf(text, sizeof text, "stage \"%s\": groups are nested deeper than %d levels here", a->name,
              RV_MAX_GROUP_DEPTH);
     rv_findings_add(v->l->findings, RV_SEVERITY_ERROR, &a->places.name,
                     "join inner groups earlier, or put them into a pipeline of their own", "%s", text);
@@ -347,7 +347,7 @@ static void mixed(struct levels *v, const struct verdict *is, const struct rv_gr
     else
         snprintf(other, sizeof other, "\"%s\" routes there %s (%d:%d)", agent(v, is->right->from)->name, there,
                  is->right->src.line, is->right->src.col);
-    snprintf(text, sizeof text, "agent \"%s\": it routes to \"%s\" %s, and %s", agent(v, wrong->from)->name, name, here,
+    snprintf(text, sizeof text, "stage \"%s\": it routes to \"%s\" %s, and %s", agent(v, wrong->from)->name, name, here,
              other);
     if (is->is_into && is_around(v, fork, is->fork))
         mixed_hint(v, wrong, is->fork, true, hint);
@@ -374,7 +374,7 @@ static void unclosed(struct levels *v, const struct mark *m, int stage)
 
     snprintf(
         text, sizeof text,
-        "agent \"%s\": it routes to the join \"%s\" with the group of \"%s\" open, and \"%s\" routes there with the "
+        "stage \"%s\": it routes to the join \"%s\" with the group of \"%s\" open, and \"%s\" routes there with the "
         "group of \"%s\" open (%d:%d)",
         agent(v, inner->from)->name, join, open, agent(v, outer->from)->name, agent(v, closed_by(v, outer))->name,
         outer->src.line, outer->src.col);
@@ -456,7 +456,7 @@ static void lone_join(struct levels *v, const struct rv_agent *a)
 {
     char text[RV_HINT_MAX];
 
-    snprintf(text, sizeof text, "agent \"%s\": %s", a->name,
+    snprintf(text, sizeof text, "stage \"%s\": %s", a->name,
              a->index == 0 ? "the run begins here, and a join cannot be the first stage"
                            : "no branch routes to this join");
     find(v, "join_without_group", &a->join.src,
