@@ -7,7 +7,7 @@
 static void finding(struct rv_loader *l, const struct rv_agent *a, enum rv_severity severity, const struct rv_src *src,
                     const char *hint, const char *text)
 {
-    rv_findings_add(l->findings, severity, src, hint, "agent \"%s\": %s", a->name, text);
+    rv_findings_add(l->findings, severity, src, hint, "stage \"%s\": %s", a->name, text);
 }
 
 static bool has_choice(const struct rv_agent_ask *ask, const char *choice)
@@ -32,7 +32,7 @@ static void unknown_choice(struct rv_loader *l, const struct rv_agent *a, const 
         names[n++] = rv_ask_option(&a->ask, i);
     config_name_hint(l->findings, rv_str_of(route->choice), "choices", names, n, hint);
     rv_findings_add(l->findings, RV_SEVERITY_ERROR, &route->choice_src, hint,
-                    "agent \"%s\": on_answer has \"%s\", which is not a choice of the question", a->name,
+                    "stage \"%s\": on_answer has \"%s\", which is not a choice of the question", a->name,
                     route->choice);
 }
 

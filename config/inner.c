@@ -21,7 +21,7 @@ static void finding(struct rv_loader *l, const struct rv_agent *a, const char *c
                     const char *hint, const char *text)
 {
     rv_findings_add_as(l->findings, RV_SEVERITY_ERROR, code, src->line > 0 ? src : &a->places.name, hint,
-                       "agent \"%s\": %s", a->name, text);
+                       "stage \"%s\": %s", a->name, text);
 }
 
 /* --- loading --- */
@@ -54,7 +54,7 @@ static void tell_circle(struct rv_loader *l, const struct rv_agent *a, const str
         rv_buf_printf(&text, "%s%s", chain[i], i > 0 ? ", which runs " : "");
     rv_findings_add_as(l->findings, RV_SEVERITY_ERROR, "recursive_pipeline", &a->inner.src,
                        "a pipeline cannot run itself: loop back inside of one pipeline instead",
-                       "agent \"%s\": pipeline \"%s\" leads back to itself: %s, which runs %s", a->name, a->inner.file,
+                       "stage \"%s\": pipeline \"%s\" leads back to itself: %s, which runs %s", a->name, a->inner.file,
                        text.rc < 0 ? "" : rv_buf_cstr(&text), path);
     rv_buf_fini(&text);
 }
@@ -100,7 +100,7 @@ static struct rv_pipeline *parse(struct rv_loader *outermost, struct rv_loader *
         l->rc = RV_E_NOMEM;
         return NULL;
     }
-    snprintf(what, sizeof what, "agent \"%.*s\": pipeline", RV_MAX_STAGE_NAME, a->name);
+    snprintf(what, sizeof what, "stage \"%.*s\": pipeline", RV_MAX_STAGE_NAME, a->name);
     rv_findings_set_code(outermost->findings, "unknown_pipeline");
     bool is_read = config_loader_text_file(outermost, what, path, &a->inner.src, &text);
     rv_findings_set_code(outermost->findings, NULL);
@@ -193,14 +193,14 @@ static void check_inputs(struct rv_loader *l, const struct rv_agent *a)
             rv_findings_add_as(
                 l->findings, RV_SEVERITY_ERROR, "missing_input",
                 a->inner.inputs_src.line > 0 ? &a->inner.inputs_src : &a->inner.src, "add it to `inputs` of the stage",
-                "agent \"%s\": pipeline \"%s\" wants the input \"%s\"", a->name, a->inner.file, p->inputs.items[i]);
+                "stage \"%s\": pipeline \"%s\" wants the input \"%s\"", a->name, a->inner.file, p->inputs.items[i]);
     for (size_t i = 0; a->inner.inputs && i < a->inner.inputs->n; i++) {
         const char *name = a->inner.inputs->keys[i];
         if (wants(p, name))
             continue;
         config_name_hint(l->findings, rv_str_of(name), "inputs", p->inputs.items, p->inputs.n, hint);
         rv_findings_add_as(l->findings, RV_SEVERITY_ERROR, "unknown_input", &a->inner.inputs->items[i].node->src, hint,
-                           "agent \"%s\": pipeline \"%s\" does not know the input \"%s\"", a->name, a->inner.file,
+                           "stage \"%s\": pipeline \"%s\" does not know the input \"%s\"", a->name, a->inner.file,
                            name);
     }
 }
