@@ -10,6 +10,13 @@ static void finding(struct rv_loader *l, const struct rv_agent *a, enum rv_sever
     rv_findings_add(l->findings, severity, src, hint, "agent \"%s\": %s", a->name, text);
 }
 
+/* Of its place in the pipeline: its name, its routes and its order. */
+static void place_finding(struct rv_loader *l, const struct rv_agent *a, enum rv_severity severity,
+                          const struct rv_src *src, const char *hint, const char *text)
+{
+    rv_findings_add(l->findings, severity, src, hint, "stage \"%s\": %s", a->name, text);
+}
+
 /* A run that stands at "start" begins at the first stage, which may be called so. */
 static bool is_reserved(const struct rv_agent *a)
 {
@@ -41,7 +48,7 @@ static void no_target(struct rv_loader *l, const struct rv_agent *a, const struc
     char hint[RV_HINT_MAX];
 
     config_name_hint(l->findings, rv_str_of(name), "targets", internal->target_names, internal->n_target_names, hint);
-    rv_findings_add(l->findings, RV_SEVERITY_ERROR, src, hint, "agent \"%s\": %s \"%s\", which is not a stage", a->name,
+    rv_findings_add(l->findings, RV_SEVERITY_ERROR, src, hint, "stage \"%s\": %s \"%s\", which is not a stage", a->name,
                     what, name);
 }
 
@@ -83,11 +90,11 @@ static void check_dependencies(struct rv_loader *l, const struct rv_agent *a, co
 
     for (size_t i = 0; i < list->n; i++) {
         if (strcmp(list->items[i], a->name) == 0) {
-            finding(l, a, RV_SEVERITY_ERROR, &list->srcs[i], "take its own name out of the list", self_text);
+            place_finding(l, a, RV_SEVERITY_ERROR, &list->srcs[i], "take its own name out of the list", self_text);
         } else if (indices[i] < 0) {
             config_name_hint(l->findings, rv_str_of(list->items[i]), "stages", l->p->stage_names, l->p->n_agents, hint);
             rv_findings_add(l->findings, RV_SEVERITY_ERROR, &list->srcs[i], hint,
-                            "agent \"%s\": %s names \"%s\", which is not a stage", a->name, key, list->items[i]);
+                            "stage \"%s\": %s names \"%s\", which is not a stage", a->name, key, list->items[i]);
         }
     }
 }
@@ -177,8 +184,8 @@ static void warn(struct rv_loader *l, const struct rv_agent *a)
         finding(l, a, RV_SEVERITY_WARNING, &a->places.output_via, "give an output_schema",
                 "output_via says how to come to an output that nothing describes");
     if (a->routing.default_target == a->index && a->limits.max_visits == 0)
-        finding(l, a, RV_SEVERITY_WARNING, &a->places.default_next, "set max_visits",
-                "default_next names the agent itself, so only the bounds of the pipeline end the loop");
+        place_finding(l, a, RV_SEVERITY_WARNING, &a->places.default_next, "set max_visits",
+                      "default_next names the stage itself, so only the bounds of the pipeline end the loop");
 }
 
 /* Names stand in terminals, in drawings and in one-line messages. */
@@ -188,11 +195,11 @@ static void check_name_text(struct rv_loader *l, const struct rv_agent *a)
 
     if (len > RV_MAX_STAGE_NAME)
         rv_findings_add(l->findings, RV_SEVERITY_ERROR, &a->places.name, "choose a shorter one",
-                        "agent: the name has %zu bytes, the limit is %d", len, RV_MAX_STAGE_NAME);
+                        "stage: the name has %zu bytes, the limit is %d", len, RV_MAX_STAGE_NAME);
     for (size_t i = 0; i < len && i <= RV_MAX_STAGE_NAME; i++) {
         if (rv_utf8_control(a->name + i, len - i) > 0 || rv_utf8_reorders(a->name + i, len - i)) {
-            finding(l, a, RV_SEVERITY_ERROR, &a->places.name, "choose a name of one line without control characters",
-                    "the name has a control character");
+            place_finding(l, a, RV_SEVERITY_ERROR, &a->places.name,
+                          "choose a name of one line without control characters", "the name has a control character");
             return;
         }
     }
@@ -210,13 +217,13 @@ static void check_slash(struct rv_loader *l, const struct rv_agent *a)
         size_t len = strlen(outer->name);
         if (len > 0 && outer->inner.file[0] && strncmp(a->name, outer->name, len) == 0 && a->name[len] == '/') {
             rv_findings_add(l->findings, RV_SEVERITY_ERROR, &a->places.name, hint,
-                            "agent \"%.*s\": the name means a stage of the pipeline that stage \"%.*s\" runs",
+                            "stage \"%.*s\": the name means a stage of the pipeline that stage \"%.*s\" runs",
                             RV_MAX_STAGE_NAME, a->name, RV_MAX_STAGE_NAME, outer->name);
             return;
         }
     }
-    finding(l, a, RV_SEVERITY_WARNING, &a->places.name, hint,
-            "the name has a \"/\", which stands between a stage and the stages of the pipeline that it runs");
+    place_finding(l, a, RV_SEVERITY_WARNING, &a->places.name, hint,
+                  "the name has a \"/\", which stands between a stage and the stages of the pipeline that it runs");
 }
 
 static void check_agents(struct rv_loader *l)
@@ -225,8 +232,8 @@ static void check_agents(struct rv_loader *l)
         const struct rv_agent *a = &l->p->agents[i];
 
         if (a->name[0] && is_reserved(a))
-            finding(l, a, RV_SEVERITY_ERROR, &a->places.name, "choose another name",
-                    "the name is reserved for the engine");
+            place_finding(l, a, RV_SEVERITY_ERROR, &a->places.name, "choose another name",
+                          "the name is reserved for the engine");
         check_name_text(l, a);
         check_slash(l, a);
         check_role(l, a);
@@ -473,7 +480,7 @@ static void check_pipeline(struct rv_loader *l)
         const struct rv_agent *a = &l->p->agents[i];
         if (a->places.plan_from.line > 0 && a->tools.plan_from[0] && !is_output(l, a->tools.plan_from))
             rv_findings_add(l->findings, RV_SEVERITY_WARNING, &a->places.plan_from, NULL,
-                            "agent \"%s\": plan_from names \"%s\", which is not the output key of a stage", a->name,
+                            "stage \"%s\": plan_from names \"%s\", which is not the output key of a stage", a->name,
                             a->tools.plan_from);
     }
 }

@@ -59,7 +59,7 @@ static const struct {
     /* Proves 4.3/5: A rule leads to a stage, end, clarification or confirmation
      * Proves W21 */
     {"4.3/5", HEAD "  - name: plan\n    routing_rules: [{condition: a, value: 1, target: plna}]\n",
-     "t.yaml:4:54: error: agent \"plan\": rule 1 has the target \"plna\", which is not a stage\n"
+     "t.yaml:4:54: error: stage \"plan\": rule 1 has the target \"plna\", which is not a stage\n"
      "  hint: did you mean \"plan\"? targets: plan, end, clarification, confirmation\n"},
     {"4.3/5",
      HEAD "  - name: a\n    routing_rules:\n      - {condition: a, value: 1, target: end}\n"
@@ -69,25 +69,25 @@ static const struct {
     /* row 6 */
     /* Proves 4.3/6: default_next is empty or such a target */
     {"4.3/6", HEAD "  - {name: planner}\n  - name: plan\n    default_next: exectuor\n  - {name: executor}\n",
-     "t.yaml:5:19: error: agent \"plan\": default_next names \"exectuor\", which is not a stage\n"
+     "t.yaml:5:19: error: stage \"plan\": default_next names \"exectuor\", which is not a stage\n"
      "  hint: did you mean \"executor\"? targets: planner, plan, executor, end, clarification, confirmation\n"},
     {"4.3/6", HEAD "  - {name: a, default_next: __end__}\n",
-     "t.yaml:3:29: error: agent \"a\": default_next names \"__end__\", which is not a stage\n"
+     "t.yaml:3:29: error: stage \"a\": default_next names \"__end__\", which is not a stage\n"
      "  hint: targets: a, end, clarification, confirmation\n"},
     /* row 7 */
     /* Proves 4.3/7: requires names known stages and never the agent itself */
     {"4.3/7", HEAD "  - {name: a, requires: [b]}\n",
-     "t.yaml:3:26: error: agent \"a\": requires names \"b\", which is not a stage\n  hint: stages: a\n"},
+     "t.yaml:3:26: error: stage \"a\": requires names \"b\", which is not a stage\n  hint: stages: a\n"},
     {"4.3/7", HEAD "  - {name: a, requires: [end]}\n",
-     "t.yaml:3:26: error: agent \"a\": requires names \"end\", which is not a stage\n  hint: stages: a\n"},
+     "t.yaml:3:26: error: stage \"a\": requires names \"end\", which is not a stage\n  hint: stages: a\n"},
     {"4.3/7", HEAD "  - {name: a, requires: [a]}\n",
-     "t.yaml:3:26: error: agent \"a\": it cannot require itself\n  hint: take its own name out of the list\n"},
+     "t.yaml:3:26: error: stage \"a\": it cannot require itself\n  hint: take its own name out of the list\n"},
     /* row 8 */
     /* Proves 4.3/8: after names known stages and never the agent itself */
     {"4.3/8", HEAD "  - {name: a}\n  - {name: b, after: [a, c]}\n",
-     "t.yaml:4:26: error: agent \"b\": after names \"c\", which is not a stage\n  hint: stages: a, b\n"},
+     "t.yaml:4:26: error: stage \"b\": after names \"c\", which is not a stage\n  hint: stages: a, b\n"},
     {"4.3/8", HEAD "  - {name: a, after: [a]}\n",
-     "t.yaml:3:23: error: agent \"a\": it cannot be after itself\n  hint: take its own name out of the list\n"},
+     "t.yaml:3:23: error: stage \"a\": it cannot be after itself\n  hint: take its own name out of the list\n"},
     /* error_next */
     /* Proves 4.3/error_next: error_next is empty or such a target
      * Proves 4.3/resume: Resume stages (and the reject stage) are empty or known stages, not end
@@ -97,7 +97,7 @@ static const struct {
      * Proves W19: Error routes, resume stages, edge limits, output keys and reserved names are checked at load
      * Proves 4.2/resume, 10/validation */
     {"W19", HEAD "  - {name: a, error_next: b}\n",
-     "t.yaml:3:27: error: agent \"a\": error_next names \"b\", which is not a stage\n"
+     "t.yaml:3:27: error: stage \"a\": error_next names \"b\", which is not a stage\n"
      "  hint: targets: a, end, clarification, confirmation\n"},
     {"W19", HEAD "  - {name: a, error_next: end}\n", ""},
     /* resume stages */
@@ -137,26 +137,26 @@ static const struct {
     {"W19",
      HEAD "  - {name: end}\n  - {name: start}\n  - {name: clarification}\n  - {name: confirmation}\n"
           "  - {name: __end__}\n",
-     "t.yaml:3:12: error: agent \"end\": the name is reserved for the engine\n  hint: choose another name\n"
-     "t.yaml:4:12: error: agent \"start\": the name is reserved for the engine\n  hint: choose another name\n"
-     "t.yaml:5:12: error: agent \"clarification\": the name is reserved for the engine\n  hint: choose another name\n"
-     "t.yaml:6:12: error: agent \"confirmation\": the name is reserved for the engine\n  hint: choose another name\n"
-     "t.yaml:7:12: error: agent \"__end__\": the name is reserved for the engine\n  hint: choose another name\n"},
+     "t.yaml:3:12: error: stage \"end\": the name is reserved for the engine\n  hint: choose another name\n"
+     "t.yaml:4:12: error: stage \"start\": the name is reserved for the engine\n  hint: choose another name\n"
+     "t.yaml:5:12: error: stage \"clarification\": the name is reserved for the engine\n  hint: choose another name\n"
+     "t.yaml:6:12: error: stage \"confirmation\": the name is reserved for the engine\n  hint: choose another name\n"
+     "t.yaml:7:12: error: stage \"__end__\": the name is reserved for the engine\n  hint: choose another name\n"},
     /* names that would break a line of output */
     {"names",
      HEAD "  - {name: \"a\\nb\"}\n  - {name: \"\\e[31m\"}\n  - {name: \"\\u202eab\"}\n  - {name: \"\\x9bab\"}\n",
-     "t.yaml:3:12: error: agent \"a\\nb\": the name has a control character\n"
+     "t.yaml:3:12: error: stage \"a\\nb\": the name has a control character\n"
      "  hint: choose a name of one line without control characters\n"
-     "t.yaml:4:12: error: agent \"\\x1b[31m\": the name has a control character\n"
+     "t.yaml:4:12: error: stage \"\\x1b[31m\": the name has a control character\n"
      "  hint: choose a name of one line without control characters\n"
-     "t.yaml:5:12: error: agent \"\\u202eab\": the name has a control character\n"
+     "t.yaml:5:12: error: stage \"\\u202eab\": the name has a control character\n"
      "  hint: choose a name of one line without control characters\n"
-     "t.yaml:6:12: error: agent \"\\x9bab\": the name has a control character\n"
+     "t.yaml:6:12: error: stage \"\\x9bab\": the name has a control character\n"
      "  hint: choose a name of one line without control characters\n"},
     {"names",
      HEAD "  - {name: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
           "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx}\n",
-     "t.yaml:3:12: error: agent: the name has 129 bytes, the limit is 128\n  hint: choose a shorter one\n"},
+     "t.yaml:3:12: error: stage: the name has 129 bytes, the limit is 128\n  hint: choose a shorter one\n"},
     /* bounds */
     /* Proves 4.3/bounds: Bounds and timeouts are positive, max_retries is not negative; the finding has key and
      * value
@@ -255,7 +255,7 @@ static const struct {
      "given\n"
      "  hint: set tool_access or allowed_tools\n"},
     {"warn", HEAD "  - {name: a, default_next: a}\n",
-     "t.yaml:3:29: warning: agent \"a\": default_next names the agent itself, so only the bounds of the pipeline end "
+     "t.yaml:3:29: warning: stage \"a\": default_next names the stage itself, so only the bounds of the pipeline end "
      "the loop\n  hint: set max_visits\n"},
     {"warn", HEAD "  - {name: a, default_next: a, max_visits: 3}\n", ""},
     /* Hooks around calls */
@@ -292,9 +292,9 @@ START_TEST(all_faults_come_in_one_pass)
         "  - {name: a, defualt_next: a}\nedge_limits: [{from: yy, to: a, max_count: 1}]\n",
         "t.yaml:2:16: error: pipeline \"x\": max_llm_calls must be at least 1, not 0\n"
         "  hint: left out, it is 10\n"
-        "t.yaml:4:29: error: agent \"a\": default_next names \"zz\", which is not a stage\n"
+        "t.yaml:4:29: error: stage \"a\": default_next names \"zz\", which is not a stage\n"
         "  hint: targets: a, end, clarification, confirmation\n"
-        "t.yaml:4:44: error: agent \"a\": requires names \"qq\", which is not a stage\n  hint: stages: a\n"
+        "t.yaml:4:44: error: stage \"a\": requires names \"qq\", which is not a stage\n  hint: stages: a\n"
         "t.yaml:5:12: error: duplicate agent name \"a\"; the first one is on line 4\n"
         "  hint: give each agent a name of its own\n"
         "t.yaml:5:15: error: agent \"a\": unknown key \"defualt_next\"\n  hint: did you mean \"default_next\"?\n"

@@ -86,7 +86,7 @@ static const struct {
      "t.yaml:3:55: error: state field: merge is \"add\", which is not a valid way to merge\n"
      "  hint: legal: replace, append, merge_dict\n"},
     {"name: x\nagents: [{name: a, plan_from: q}]\nretry_clear: [a, b]\nresponse: {output_key: c}\n",
-     "t.yaml:2:31: warning: agent \"a\": plan_from names \"q\", which is not the output key of a stage\n"
+     "t.yaml:2:31: warning: stage \"a\": plan_from names \"q\", which is not the output key of a stage\n"
      "t.yaml:3:18: warning: retry_clear names \"b\", which is not the output key of a stage\n"
      "t.yaml:4:24: warning: response.output_key names \"c\", which is not the output key of a stage\n"},
     /* tests */
