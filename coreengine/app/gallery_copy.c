@@ -2,6 +2,7 @@
  * themselves (their name, their script, the commands at their top) is changed with it. All or nothing. */
 #include "coreengine/app/gallery_internal.h"
 #include "coreengine/app/template_internal.h"
+#include "coreengine/app/testing.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -253,6 +254,8 @@ int rv_gallery_copy(const rv_gallery *g, const struct rv_gallery_item *item, con
     out->pipeline = out->script = RV_BUF_INIT(PATH_MAX);
     out->others = RV_BUF_INIT(RV_GALLERY_MAX_FILES * (PATH_MAX + 1));
     int rc = name_parts(&c, g, path, err);
+    if (rc == 0)
+        rc = rv_app_check_target(rv_buf_cstr(&c.parts[0].to), false, err);
     for (size_t i = 0; rc == 0 && i < c.n; i++)
         rc = write_part(&c, &c.parts[i], err);
     if (rc == 0)

@@ -1,6 +1,7 @@
 /* New pipelines and capabilities that work at once. Never overwrites a file. */
 #include "coreengine/app/app.h"
 #include "coreengine/app/template_internal.h"
+#include "coreengine/app/testing.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -180,8 +181,10 @@ int rv_app_new_pipeline(const char *path, rv_buf *written, rv_err **err)
     if (rc == 0) {
         w.file = rv_buf_cstr(&word);
         app_name_of_file(path, w.name);
-        rc = write_template(&w, "pipeline.yaml", rv_buf_cstr(&file), err);
+        rc = rv_app_check_target(rv_buf_cstr(&file), false, err);
     }
+    if (rc == 0)
+        rc = write_template(&w, "pipeline.yaml", rv_buf_cstr(&file), err);
     if (rc == 0)
         rv_buf_add_str(written, rv_buf_str(&file));
     rv_buf_fini(&file);
@@ -274,8 +277,11 @@ static int write_capability(const struct words *w, const char *dir, rv_err **err
     int rc = 0;
 
     bool made = mkdir(dir, 0777) == 0;
-    if (!made && errno != EEXIST)
-        rc = RV_FAIL_SYSTEM(err, errno, "make folder \"%s\"", dir);
+    int number = made ? EEXIST : errno;
+    if (number == ENOENT)
+        rc = rv_app_check_target(dir, false, err); /* it says which folder is missing */
+    if (rc == 0 && number != EEXIST)
+        rc = RV_FAIL_SYSTEM(err, number, "make folder \"%s\"", dir);
     for (; rc == 0 && n < RV_COUNT(capability_files); n++) {
         path_of(w, dir, n, &path);
         rc = rv_buf_check(&path, "path", err);

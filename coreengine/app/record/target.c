@@ -41,9 +41,12 @@ static int check_folder(const char *path, const char *folder, bool makes_folders
     }
     if (!S_ISDIR(st.st_mode))
         return RV_FAIL(err, RV_E_INVALID, "cannot write \"%s\": \"%s\" is not a folder", path, folder);
-    return access(folder, W_OK | X_OK) < 0
-               ? RV_FAIL_SYSTEM(err, errno, "cannot write \"%s\": the folder \"%s\"", path, folder)
-               : 0;
+    if (access(folder, W_OK | X_OK) == 0)
+        return 0;
+    int rc = RV_FAIL_SYSTEM(err, errno, "cannot write \"%s\": the folder \"%s\"", path, folder);
+    if (rc == RV_E_DENIED)
+        rv_err_hint(err, "choose a folder that you may write to");
+    return rc;
 }
 
 int rv_app_check_target(const char *path, bool makes_folders, rv_err **err)

@@ -4,7 +4,9 @@
 #include "coreengine/cli/verbs/verbs_internal.h"
 #include "coreengine/match/match.h"
 
+#include <errno.h>
 #include <time.h>
+#include <unistd.h>
 
 #define MAX_LINE      ((size_t)1 << 16) /* bytes of what is told of one file */
 #define PROGRESS_SECS 0.1               /* between two drawings: as often as an eye follows */
@@ -97,6 +99,15 @@ static void write_counts(const struct rv_ingest_counts *c, rv_buf *out)
     rv_buf_putc(out, '\n');
 }
 
+/* Of names that are all wrong the command line is at fault, as in other verbs. */
+static bool is_any_there(const struct rv_cli *cli)
+{
+    for (size_t i = 0; i < cli->n_words; i++)
+        if (access(cli->words[i], F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR))
+            return true;
+    return false;
+}
+
 static int ingest(struct rv_cli *cli, rv_err **err)
 {
     struct telling t = {.cli = cli, .is_json = cli_flag(cli, "json"), .is_live = cli->err_tty};
@@ -134,7 +145,9 @@ static int ingest(struct rv_cli *cli, rv_err **err)
         cli_say_text(&text);
     else
         rc = cli_print(0, &text, err);
-    return rc < 0 ? rc : counts.files[RV_INGEST_FAILED] > 0 ? RV_EXIT_FAILED : RV_EXIT_COMPLETED;
+    if (rc < 0 || counts.files[RV_INGEST_FAILED] == 0)
+        return rc < 0 ? rc : RV_EXIT_COMPLETED;
+    return is_any_there(cli) ? RV_EXIT_FAILED : RV_EXIT_USAGE;
 }
 
 static const struct rv_cli_option options[] = {
