@@ -51,8 +51,8 @@ struct rv_cli_takes {
     const char *fixed; /* words that are always there; may be empty */
     const char *list;  /* the command that prints the others, one a line */
 };
-extern const struct rv_cli_takes cli_takes_runs, cli_takes_sessions, cli_takes_agents, cli_takes_tasks,
-    cli_takes_schedules, cli_takes_kinds, cli_takes_keys;
+extern const struct rv_cli_takes cli_takes_runs, cli_takes_sessions, cli_takes_any_session, cli_takes_agents,
+    cli_takes_tasks, cli_takes_schedules, cli_takes_kinds, cli_takes_keys;
 
 /* How a verb uses the store that its command line names. It is open while the verb runs. */
 enum rv_cli_store_use { RV_CLI_OPENS_NONE, RV_CLI_READS, RV_CLI_READS_IF_ANY, RV_CLI_CHANGES, RV_CLI_MAKES };

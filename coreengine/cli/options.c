@@ -88,6 +88,7 @@ const struct rv_cli_group *const cli_groups[] = {&cli_common,    &cli_of_runs,  
 
 const struct rv_cli_takes cli_takes_runs = {"run", "last", "reeve runs list --ids"},
                           cli_takes_sessions = {"session", "", "reeve sessions list --ids"},
+                          cli_takes_any_session = {"session", "last", "reeve sessions list --ids"},
                           cli_takes_agents = {"agent", "", "reeve agents list --names"},
                           cli_takes_tasks = {"task", "", "reeve tasks list --ids"},
                           cli_takes_schedules = {"schedule", "", "reeve schedules list --names"},

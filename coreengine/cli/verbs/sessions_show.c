@@ -2,11 +2,45 @@
 #include "coreengine/app/rows.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define MAX_ROW_BYTES       ((size_t)512 << 20) /* of a message as JSON: RV_STORE_MAX_VALUE with its escapes */
 #define FIRST_MESSAGE_CHARS 100                 /* of the message that a session begins with, in its head */
 #define PREVIEW             400                 /* bytes of arguments and results that people see */
+
+/* --- which: an id, or "last" --- */
+
+static int take_id(void *self, const struct rv_session_row *row, rv_err **err)
+{
+    char **id = self;
+
+    *id = rv_str_dup(rv_str_of(row->id));
+    return *id ? RV_STORE_ENOUGH : RV_FAIL(err, RV_E_NOMEM, "find a session");
+}
+
+/* "last" is the session that was touched last, unless a session has that id. */
+static int find_session(const struct rv_cli *cli, struct rv_session_row *out, rv_err **err)
+{
+    const struct rv_session_filter newest = {.limit = 1};
+    const char *word = cli->words[0];
+    char *id = NULL;
+    rv_err *cause = NULL;
+    int rc = rv_store_get_session(cli->store, &cli->app.scope, word, out, &cause);
+
+    if (rc != RV_E_NOT_FOUND || strcmp(word, "last") != 0)
+        return rv_err_pass(err, cause);
+    rv_err_free(cause);
+    rc = rv_store_list_sessions(cli->store, &cli->app.scope, &newest, take_id, &id, err);
+    if (rc == 0 && !id)
+        rc = RV_FAIL(err, RV_E_NOT_FOUND, "the store has no session yet");
+    if (rc == 0)
+        rc = rv_store_get_session(cli->store, &cli->app.scope, id, out, err);
+    free(id);
+    return rc;
+}
+
+/* --- show --- */
 
 struct picture {
     const struct rv_cli *cli;
@@ -140,7 +174,7 @@ static int show(struct rv_cli *cli, rv_err **err)
     struct picture p = {.cli = cli, .out = &text};
     struct rv_session_row row = {0};
 
-    int rc = rv_store_get_session(cli->store, &cli->app.scope, cli->words[0], &row, err);
+    int rc = find_session(cli, &row, err);
     if (rc == 0 && cli_flag(cli, "json")) {
         rv_jw w = rv_jw_on(&text);
         rv_app_session_json(&row, &w);
@@ -176,11 +210,15 @@ static int messages(struct rv_cli *cli, rv_err **err)
 {
     struct rv_message_filter filter = {.newest_first = cli_flag(cli, "newest"),
                                        .with_children = cli_flag(cli, "children")};
-    void *session = (void *)(uintptr_t)cli->words[0];
+    struct rv_session_row row = {0};
 
     int rc = cli_int(cli, "limit", 0, 1000000000, &filter.limit, err);
     if (rc == 0)
-        rc = rv_store_read_messages(cli->store, &cli->app.scope, cli->words[0], &filter, print_row, session, err);
+        rc = find_session(cli, &row, err);
+    if (rc == 0)
+        rc = rv_store_read_messages(cli->store, &cli->app.scope, row.id, &filter, print_row, (void *)(uintptr_t)row.id,
+                                    err);
+    rv_session_row_fini(&row);
     return rc < 0 ? rc : RV_EXIT_COMPLETED;
 }
 
@@ -279,7 +317,7 @@ static int export_session(struct rv_cli *cli, rv_err **err)
     const struct rv_message_filter all = {.with_children = cli_flag(cli, "children")};
     struct rv_session_row row = {0};
 
-    int rc = rv_store_get_session(cli->store, &cli->app.scope, cli->words[0], &row, err);
+    int rc = find_session(cli, &row, err);
     if (rc == 0) {
         begin_document(&d, &row);
         rc = rv_store_read_messages(cli->store, &cli->app.scope, row.id, &all, add_message, &d, err);
@@ -310,14 +348,15 @@ const struct rv_cli_verb verb_sessions_show = {
     .summary = "show a conversation",
     .text =
         "Prints messages whole and in order; tool calls and their results are indented and shortened. Messages that\n"
-        "did not succeed are marked [failed] or [cancelled].",
-    .examples = "reeve sessions show 2f6c0c5e-9a39-5f1c-8d0e-0c5a53a8a1d2\n"
+        "did not succeed are marked [failed] or [cancelled]. \"last\" is the session that was used last.",
+    .examples = "reeve sessions show last\n"
+                "reeve sessions show 2f6c0c5e-9a39-5f1c-8d0e-0c5a53a8a1d2\n"
                 "reeve sessions show 2f6c0c5e-9a39-5f1c-8d0e-0c5a53a8a1d2 --children | less",
     RV_CLI_OPTIONS(show_options),
     .groups = {&cli_of_stores},
     RV_CLI_ONE_WORD,
     .store = RV_CLI_READS,
-    .takes = &cli_takes_sessions,
+    .takes = &cli_takes_any_session,
     .run = show,
 };
 
@@ -334,7 +373,9 @@ const struct rv_cli_verb verb_sessions_messages = {
     .name = "sessions messages",
     .args = "SESSION",
     .summary = "print the messages of a session, one JSON object a line",
-    .text = "Prints the rows as they are stored: every column, nothing shortened, null for an unknown value.",
+    .text =
+        "Prints the rows as they are stored: every column, nothing shortened, null for an unknown value. \"last\" is\n"
+        "the session that was used last.",
     .examples =
         "reeve sessions messages 2f6c0c5e-9a39-5f1c-8d0e-0c5a53a8a1d2 --newest --limit 1 | jq -r .content\n"
         "reeve sessions messages 2f6c0c5e-9a39-5f1c-8d0e-0c5a53a8a1d2 --children | jq -c '[.seq, .message_type]'",
@@ -342,7 +383,7 @@ const struct rv_cli_verb verb_sessions_messages = {
     .groups = {&cli_of_stores},
     RV_CLI_ONE_WORD,
     .store = RV_CLI_READS,
-    .takes = &cli_takes_sessions,
+    .takes = &cli_takes_any_session,
     .run = messages,
 };
 const struct rv_cli_verb verb_sessions_export = {
@@ -350,12 +391,12 @@ const struct rv_cli_verb verb_sessions_export = {
     .args = "SESSION",
     .summary = "print a session as a YAML document",
     .text = "The document has the keys `session` and `messages`; a message has id, role (user, assistant, tool, ...),\n"
-            "content, created_at, tool_calls and metadata.",
+            "content, created_at, tool_calls and metadata. \"last\" is the session that was used last.",
     .examples = "reeve sessions export 2f6c0c5e-9a39-5f1c-8d0e-0c5a53a8a1d2 > session.yaml",
     RV_CLI_OPTIONS(export_options),
     .groups = {&cli_of_stores},
     RV_CLI_ONE_WORD,
     .store = RV_CLI_READS,
-    .takes = &cli_takes_sessions,
+    .takes = &cli_takes_any_session,
     .run = export_session,
 };
