@@ -22,7 +22,7 @@ struct copy {
     struct rv_rows_sum sum; /* of the present table in `from` */
 };
 
-static int tell(const struct copy *c, enum rv_store_copy_phase phase, const struct rv_table *t,
+static int tell(const struct copy *c, enum rv_store_copy_phase phase, const struct sql_table *t,
                 const struct rv_rows_sum *sum, rv_err **err)
 {
     const struct rv_store_copy_progress p = {.phase = phase, .table = t->name, .n_rows = sum->n, .bytes = sum->bytes};
@@ -134,7 +134,7 @@ int store_copy_list_leased(struct sql_store *from, const struct rv_store_copy_op
 static int check_empty(const struct copy *c, rv_err **err)
 {
     for (size_t i = 0; i < store_n_tables; i++) {
-        const struct rv_table *t = &store_tables[i];
+        const struct sql_table *t = &store_tables[i];
         struct rv_rows rows;
         if (t->is_seeded)
             continue;
@@ -298,7 +298,7 @@ static void sum_init(struct rv_rows_sum *s)
 }
 
 /* What `to` has of a table. */
-static int sum_there(const struct copy *c, const struct rv_table *t, enum rv_store_copy_phase phase,
+static int sum_there(const struct copy *c, const struct sql_table *t, enum rv_store_copy_phase phase,
                      struct rv_rows_sum *sum, rv_err **err)
 {
     struct rv_rows rows;
@@ -373,7 +373,7 @@ static int insert(const struct copy *c, const struct rv_rows *rows, rv_sql_stmt 
     return rc < 0 ? rc : sql_run(stmt, "copy", err);
 }
 
-static rv_sql_stmt *prepare_insert(const struct copy *c, const struct rv_table *t)
+static rv_sql_stmt *prepare_insert(const struct copy *c, const struct sql_table *t)
 {
     rv_buf sql = RV_BUF_INIT(RV_SQL_MAX_TEXT);
 
@@ -430,7 +430,7 @@ static int write_rows(struct copy *c, struct rv_rows *rows, struct rv_store_tabl
     return rc < 0 ? RV_WRAP(err, rc, "copy the table \"%s\"", rows->table->name) : 0;
 }
 
-static int copy_table(struct copy *c, const struct rv_table *t, struct rv_store_table *out, rv_err **err)
+static int copy_table(struct copy *c, const struct sql_table *t, struct rv_store_table *out, rv_err **err)
 {
     struct rv_rows rows;
 

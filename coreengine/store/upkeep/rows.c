@@ -11,20 +11,20 @@
 /* --- Statements --- */
 
 /* The texts before, between and behind the names of the first n columns. */
-static void put_names(rv_buf *sql, const struct rv_table *t, int n)
+static void put_names(rv_buf *sql, const struct sql_table *t, int n)
 {
     for (int i = 0; i < n; i++)
         rv_buf_printf(sql, "%s\"%s\"", i ? ", " : "", t->columns[i].name);
 }
 
-static void put_order(rv_buf *sql, const struct rv_table *t)
+static void put_order(rv_buf *sql, const struct sql_table *t)
 {
     rv_buf_puts(sql, " ORDER BY ");
     put_names(sql, t, t->n_key);
 }
 
 /* Rows behind a key, as many as a page has room for by their sizes, at least one: a page is read as a whole. */
-static void put_page(rv_buf *sql, const struct rv_table *t, bool has_key)
+static void put_page(rv_buf *sql, const struct sql_table *t, bool has_key)
 {
     rv_buf_puts(sql, "SELECT ");
     put_names(sql, t, t->n_columns);
@@ -47,7 +47,7 @@ static void put_page(rv_buf *sql, const struct rv_table *t, bool has_key)
     put_order(sql, t);
 }
 
-static void put_all(rv_buf *sql, const struct rv_table *t)
+static void put_all(rv_buf *sql, const struct sql_table *t)
 {
     rv_buf_puts(sql, "SELECT ");
     put_names(sql, t, t->n_columns);
@@ -75,13 +75,13 @@ static int open_statement(struct rv_rows *r, rv_err **err)
 
 /* --- Rows --- */
 
-void store_rows_begin(struct rv_rows *r, struct sql_store *st, const struct rv_table *table)
+void store_rows_begin(struct rv_rows *r, struct sql_store *st, const struct sql_table *table)
 {
     memset(r, 0, sizeof *r);
     r->st = st;
     r->table = table;
     r->is_paged = st->driver->reads_pages;
-    for (int i = 0; i < RV_TABLE_MAX_KEY; i++)
+    for (int i = 0; i < SQL_TABLE_MAX_KEY; i++)
         rv_buf_init(&r->key_text[i], RV_STORE_MAX_VALUE);
 }
 
@@ -134,7 +134,7 @@ void store_rows_end(struct rv_rows *r)
 {
     sql_finish(r->stmt);
     r->stmt = NULL;
-    for (int i = 0; i < RV_TABLE_MAX_KEY; i++)
+    for (int i = 0; i < SQL_TABLE_MAX_KEY; i++)
         rv_buf_fini(&r->key_text[i]);
 }
 

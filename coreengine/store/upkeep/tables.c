@@ -168,7 +168,7 @@ static const struct rv_column stream_parts[] = {NUMBER("stream"), NUMBER("n"), N
 static const struct rv_column webhooks[] = {NUMBER("run"), NUMBER("n"), WORD("url"), WORDS("secret"), NUMBER("events")};
 
 #define TABLE(name, keys) .columns = (name), .n_columns = RV_COUNT(name), .n_key = (keys)
-const struct rv_table store_tables[] = {
+const struct sql_table store_tables[] = {
     {"blobs", TABLE(blobs, 1), .is_numbered = true},
     {"runs", TABLE(runs, 1), .is_numbered = true},
     {"records", TABLE(records, 2)},

@@ -4,8 +4,8 @@
 
 #include "coreengine/store/store_internal.h"
 
-#define RV_TABLE_MAX_KEY     4               /* columns of a primary key */
-#define RV_TABLE_MAX_COLUMNS RV_SQL_MAX_ARGS /* of a CSV file of cases */
+#define SQL_TABLE_MAX_KEY     4               /* columns of a primary key */
+#define SQL_TABLE_MAX_COLUMNS RV_SQL_MAX_ARGS /* of one table: a statement writes a row */
 
 /* What it points to is static. */
 struct rv_column {
@@ -14,7 +14,7 @@ struct rv_column {
     bool is_own;        /* a number that means something in this database alone: 0 in copies */
 };
 /* What it points to is static. */
-struct rv_table {
+struct sql_table {
     const char *name;
     const struct rv_column *columns; /* all of them; the first n_key are its primary key */
     int n_columns, n_key;
@@ -22,24 +22,24 @@ struct rv_table {
     bool is_seeded;   /* a fresh store has such rows, which a copy replaces */
 };
 /* In an order in which rows refer to earlier tables only. */
-extern const struct rv_table store_tables[];
+extern const struct sql_table store_tables[];
 extern const size_t store_n_tables;
 
 /* Reading the rows of a table in the order of their keys, a few at a time where a database gives them in pages. What it
  * points to is borrowed for the walk. */
 struct rv_rows {
     struct sql_store *st;
-    const struct rv_table *table;
-    rv_sql_stmt *stmt;                       /* NULL: none is open */
-    bool is_paged;                           /* each statement gives some rows, and the next one those behind */
-    int64_t n_page;                          /* rows of the page so far */
-    bool has_key;                            /* of the row that was read last: keys */
-    struct sql_value keys[RV_TABLE_MAX_KEY]; /* texts are in key_text */
-    rv_buf key_text[RV_TABLE_MAX_KEY];
-    struct sql_value values[RV_TABLE_MAX_COLUMNS]; /* of the present row; borrowed until the next one is read */
+    const struct sql_table *table;
+    rv_sql_stmt *stmt;                        /* NULL: none is open */
+    bool is_paged;                            /* each statement gives some rows, and the next one those behind */
+    int64_t n_page;                           /* rows of the page so far */
+    bool has_key;                             /* of the row that was read last: keys */
+    struct sql_value keys[SQL_TABLE_MAX_KEY]; /* texts are in key_text */
+    rv_buf key_text[SQL_TABLE_MAX_KEY];
+    struct sql_value values[SQL_TABLE_MAX_COLUMNS]; /* of the present row; borrowed until the next one is read */
 };
 /** table is borrowed. Call it within a transaction that reads; store_rows_end() in any case. */
-void store_rows_begin(struct rv_rows *r, struct sql_store *st, const struct rv_table *table);
+void store_rows_begin(struct rv_rows *r, struct sql_store *st, const struct sql_table *table);
 /** 1: r->values has the next row, 0: no more. */
 RV_MUST_CHECK int store_rows_next(struct rv_rows *r, rv_err **err);
 void store_rows_end(struct rv_rows *r);

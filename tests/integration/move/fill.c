@@ -28,7 +28,7 @@ static sqlite3_stmt *ask(sqlite3 *db, const char *fmt, ...)
     return stmt;
 }
 
-static void look_up(sqlite3 *db, const struct rv_table *t, int i, struct column *c)
+static void look_up(sqlite3 *db, const struct sql_table *t, int i, struct column *c)
 {
     memset(c, 0, sizeof *c);
     snprintf(c->name, sizeof c->name, "%s", t->columns[i].name);
@@ -83,7 +83,7 @@ static void bind_text(sqlite3_stmt *stmt, int i, const char *name, enum sql_type
 }
 
 /* A fence is counted up where a run has an owner, which a test of its own looks at. */
-static void add_row(sqlite3 *db, const struct rv_table *t, const struct column *columns, int row)
+static void add_row(sqlite3 *db, const struct sql_table *t, const struct column *columns, int row)
 {
     char *marks = sqlite3_mprintf("?1");
 
@@ -110,7 +110,7 @@ static void add_row(sqlite3 *db, const struct rv_table *t, const struct column *
 
 void fill_strangely(const char *path)
 {
-    struct column columns[RV_TABLE_MAX_COLUMNS];
+    struct column columns[SQL_TABLE_MAX_COLUMNS];
     sqlite3 *db = NULL;
 
     ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);

@@ -50,9 +50,9 @@ static int by_name(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-static void write_listed(const struct rv_table *t, rv_buf *out)
+static void write_listed(const struct sql_table *t, rv_buf *out)
 {
-    struct rv_column sorted[RV_TABLE_MAX_COLUMNS];
+    struct rv_column sorted[SQL_TABLE_MAX_COLUMNS];
 
     memcpy(sorted, t->columns, (size_t)t->n_columns * sizeof *sorted);
     qsort(sorted, (size_t)t->n_columns, sizeof *sorted, by_name);
