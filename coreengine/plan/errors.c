@@ -130,7 +130,7 @@ void rv_plan_error_write_json(const struct rv_plan_error *error, rv_jw *out)
     rv_jw_obj(out);
     rv_jw_kv_int(out, "tool_index", (int64_t)error->tool_index);
     rv_jw_kv_text(out, "argument", error->argument);
-    rv_jw_kv_str(out, "template", error->template);
+    rv_jw_kv_str(out, "template", error->written);
     rv_jw_key(out, "error");
     rv_jw_obj(out);
     rv_jw_kv_text(out, "type", row->word);
@@ -319,9 +319,9 @@ static void write_text(const struct rv_plan_error *error, rv_buf *out)
         put_quoted("argument ", error->argument, out);
         rv_buf_puts(out, ": ");
     }
-    if (error->template.len > 0) {
+    if (error->written.len > 0) {
         rv_buf_putc(out, '"');
-        put_shown(error->template, out);
+        put_shown(error->written, out);
         rv_buf_puts(out, "\": ");
     }
     put_message(error, out);

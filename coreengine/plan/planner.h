@@ -96,7 +96,7 @@ void rv_plan_fields_write(json_object *schema, rv_jw *w);
 struct rv_plan_error {
     size_t tool_index;    /* of the call that contains the problem */
     const char *argument; /* path inside its arguments, such as outer.list[0].id; "": the whole call */
-    rv_str template;      /* the string as written, borrowed from the plan; "": not about one */
+    rv_str written;       /* the string as written, borrowed from the plan; "": not about one */
     enum rv_plan_error_type type;
     size_t referenced_index;
     size_t max_index;    /* the largest index that may be referenced here; SIZE_MAX: there is none */

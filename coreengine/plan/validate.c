@@ -82,7 +82,7 @@ struct rv_plan_error *validation_add_plain(struct rv_validation *c, enum rv_plan
     *p = (struct rv_plan_placed_error){.order = order, .number = c->n};
     p->e.tool_index = c->rules->n_done + c->call;
     p->e.argument = "";
-    p->e.template = RV_STR_LIT("");
+    p->e.written = RV_STR_LIT("");
     p->e.type = type;
     c->n++;
     return &p->e;
@@ -96,7 +96,7 @@ struct rv_plan_error *validation_add(struct rv_validation *c, enum rv_plan_error
 
     if (e) {
         e->argument = path;
-        e->template = template;
+        e->written = template;
     }
     return e;
 }

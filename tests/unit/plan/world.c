@@ -63,7 +63,7 @@ static void write_error(const struct rv_plan_error *e, rv_buf *out)
     rv_plan_error_write_json(e, &w);
     json_object *whole = rv_kit_json(rv_buf_cstr(&json));
     char *inner = rv_kit_text(rv_json_get_obj(whole, "error"));
-    rv_buf_printf(out, "%s%zu %s %.*s ", out->len > 0 ? "\n" : "", e->tool_index, e->argument, RV_STR_ARG(e->template));
+    rv_buf_printf(out, "%s%zu %s %.*s ", out->len > 0 ? "\n" : "", e->tool_index, e->argument, RV_STR_ARG(e->written));
     for (const char *p = inner; *p; p++)
         rv_buf_putc(out, *p == '"' ? '\'' : *p);
     free(inner);
