@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "coreengine/base/err.h"
+#include "coreengine/base/base.h"
 
 enum rv_strategy { RV_STRATEGY_AUTO, RV_STRATEGY_PLANNED, RV_STRATEGY_STANDARD, RV_N_STRATEGIES };
 enum rv_unschematized { RV_UNSCHEMATIZED_REJECT, RV_UNSCHEMATIZED_DEFER, RV_N_UNSCHEMATIZED };

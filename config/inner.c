@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "config/config_internal.h"
-#include "coreengine/base/limit.h"
+#include "coreengine/base/base.h"
 
 #define MAX_INNER 64 /* files below one pipeline: more is a mistake, and each level of nesting is a file */
 

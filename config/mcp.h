@@ -2,7 +2,7 @@
 #ifndef RV_CONFIG_MCP_H
 #define RV_CONFIG_MCP_H
 
-#include "coreengine/base/buf.h"
+#include "coreengine/base/base.h"
 #include "coreengine/lang/yaml.h"
 
 /* `mcp` of a pipeline: what it is to clients of reeve as an MCP server. */

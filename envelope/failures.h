@@ -3,7 +3,7 @@
 #ifndef RV_FAILURES_H
 #define RV_FAILURES_H
 
-#include "coreengine/base/err.h"
+#include "coreengine/base/base.h"
 
 /* R(X, constant, whose, wire text, meaning, what to do). Whose it is: of the SERVER, whose text may name hosts, files
  * and settings and is not for clients; or of the REQUEST and what it asks for, whose text a client may see. */

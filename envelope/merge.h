@@ -2,7 +2,7 @@
 #ifndef RV_ENVELOPE_MERGE_H
 #define RV_ENVELOPE_MERGE_H
 
-#include "coreengine/base/buf.h"
+#include "coreengine/base/base.h"
 
 /* One list: constant, word, meaning. */
 #define RV_MERGE_MODES(X)                                                                                              \

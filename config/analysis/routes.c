@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "config/analysis/analysis_internal.h"
-#include "coreengine/base/number.h"
+#include "coreengine/base/base.h"
 
 /* --- Witnesses --- */
 

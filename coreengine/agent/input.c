@@ -6,7 +6,7 @@
  * message, schema, action, content?}]}: `requests` are open, in the order in which they are asked; a tool may ask again
  * when it has its answers, which is another round. */
 #include "coreengine/agent/tools_internal.h"
-#include "coreengine/base/limit.h"
+#include "coreengine/base/base.h"
 #include "envelope/error_types.h"
 #include "envelope/questions.h"
 

@@ -2,7 +2,7 @@
  * calls under way have set aside waits until one of them is done; the run then tells it to look again, in the order of
  * its lists. Costs follow from events and prices alone, so a replay spends the same. */
 #include "coreengine/agent/tools_internal.h"
-#include "coreengine/base/limit.h"
+#include "coreengine/base/base.h"
 #include "envelope/error_types.h"
 
 #include <inttypes.h>

@@ -4,8 +4,7 @@
  * of the call: a replay makes the same ones. */
 #include "coreengine/agent/tools_internal.h"
 
-#include "coreengine/base/hash.h"
-#include "coreengine/base/limit.h"
+#include "coreengine/base/base.h"
 #include "coreengine/plan/artifact.h"
 
 #define MAX_ID 256 /* bytes of an id that a result gives: people type it, and each line of a list has it */

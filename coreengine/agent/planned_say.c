@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "coreengine/base/hash.h"
+#include "coreengine/base/base.h"
 
 #define MARK_DIGITS 12 /* of a hash: the text between the marks cannot guess it */
 #define CUT         " ... [cut: "

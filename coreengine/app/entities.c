@@ -1,7 +1,7 @@
 /* Entities for fronts: lines of JSON into rows, words into rows. */
 #include "coreengine/app/entities.h"
 #include "coreengine/app/past.h"
-#include "coreengine/base/system.h"
+#include "coreengine/base/base.h"
 
 #include <errno.h>
 #include <stdlib.h>

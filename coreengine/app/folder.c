@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "coreengine/app/app.h"
-#include "coreengine/base/system.h"
+#include "coreengine/base/base.h"
 
 #define MAX_PIPELINES 10000 /* of one folder: with more it is not listed, for none may be left out silently */
 #define MAX_NAME      200   /* bytes of a pipeline's name: it is part of a path; longer ones are not pipelines */

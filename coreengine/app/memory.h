@@ -5,7 +5,7 @@
 #define RV_APP_MEMORY_H
 
 #include "coreengine/app/app.h"
-#include "coreengine/base/hash.h"
+#include "coreengine/base/base.h"
 #include "coreengine/knowledge/knowledge.h"
 #include "coreengine/store/entities.h"
 #include "coreengine/store/sessions.h"

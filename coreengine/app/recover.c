@@ -12,7 +12,7 @@
 #include "coreengine/app/past.h"
 #include "coreengine/app/recover.h"
 #include "coreengine/app/work.h"
-#include "coreengine/base/system.h"
+#include "coreengine/base/base.h"
 
 #define FIRST_BACKOFF_US (10 * RV_US_PER_S) /* ten seconds: what ended the process may be over by then */
 #define MAX_BACKOFF_US   RV_US_PER_HOUR     /* an hour: a run that always crashes costs one process an hour */

@@ -3,7 +3,7 @@
 #include "coreengine/app/app_internal.h"
 #include "coreengine/app/past.h"
 #include "coreengine/app/upkeep.h"
-#include "coreengine/base/limit.h"
+#include "coreengine/base/base.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 #ifndef RV_LIMIT_H
 #define RV_LIMIT_H
 
+#include <assert.h>
 #include <stdint.h>
 
 /** a + b, or the largest number; neither is negative. */
@@ -17,6 +18,6 @@ static inline int64_t rv_plus(int64_t a, int64_t b)
 #define RV_LIMIT_TEXT(limit)  RV_LIMIT_TEXT_(limit)
 #define RV_LIMIT_TEXT_(limit) #limit
 
-_Static_assert(sizeof RV_LIMIT_TEXT(__LINE__) < sizeof "__LINE__", "the value of a constant, not its name");
+static_assert(sizeof RV_LIMIT_TEXT(__LINE__) < sizeof "__LINE__", "the value of a constant, not its name");
 
 #endif

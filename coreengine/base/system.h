@@ -4,13 +4,11 @@
 #define RV_SYSTEM_H
 
 #include <dirent.h>
-#include <pthread.h>
-#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "coreengine/base/base.h"
+#include "coreengine/base/buf.h"
 #include "coreengine/base/err.h"
 
 /* --- Threads, descriptors, terminals --- */

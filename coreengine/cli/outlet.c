@@ -4,7 +4,7 @@
  * a bound in a file that has no name. */
 #include "coreengine/cli/outlet_internal.h"
 
-#include "coreengine/base/system.h"
+#include "coreengine/base/base.h"
 
 #include <errno.h>
 #include <fcntl.h>

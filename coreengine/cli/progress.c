@@ -3,7 +3,7 @@
  *
  * The live line is redrawn by a small thread, because the loop thread sleeps while it waits; the mutex guards
  * everything that both touch. */
-#include "coreengine/base/system.h"
+#include "coreengine/base/base.h"
 #include "coreengine/cli/cli.h"
 #include "coreengine/cli/outlet_internal.h"
 

@@ -2,7 +2,7 @@
  * on the command line means. */
 #include "coreengine/cli/cli.h"
 
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 
 #include <string.h>
 

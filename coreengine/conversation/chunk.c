@@ -1,7 +1,7 @@
 /* A chunk of a session: which messages it covers, its summary, its name and id, and its row as a moment. */
 #include <string.h>
 
-#include "coreengine/base/hash.h"
+#include "coreengine/base/base.h"
 #include "coreengine/conversation/conversation.h"
 #include "coreengine/conversation/messages_internal.h"
 

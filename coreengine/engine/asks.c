@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/base/clock.h"
+#include "coreengine/base/base.h"
 #include "coreengine/engine/services_internal.h"
 
 struct asks {

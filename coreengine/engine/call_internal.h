@@ -2,7 +2,7 @@
 #ifndef RV_ENGINE_CALL_H
 #define RV_ENGINE_CALL_H
 
-#include "coreengine/base/hash.h"
+#include "coreengine/base/base.h"
 #include "coreengine/engine/engine.h"
 
 #define RV_ENGINE_MAX_ERROR ((size_t)2 << 20) /* text of a failed call; more than a script can hold */

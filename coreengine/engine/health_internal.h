@@ -3,7 +3,7 @@
 #ifndef RV_ENGINE_HEALTH_H
 #define RV_ENGINE_HEALTH_H
 
-#include "coreengine/base/hash.h"
+#include "coreengine/base/base.h"
 #include "coreengine/engine/engine.h"
 
 struct call;

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "coreengine/base/crypto.h"
+#include "coreengine/base/base.h"
 #include "coreengine/engine/services_internal.h"
 
 #define ALLOW_NET   "REEVE_ALLOW_NET"

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <uv.h>
 
-#include "coreengine/base/clock.h"
-#include "coreengine/base/system.h"
+#include "coreengine/base/base.h"
 #include "coreengine/engine/services_internal.h"
 
 #define MAX_WORKERS      256                /* threads; more than any machine of ours has cores */

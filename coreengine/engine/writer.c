@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "coreengine/base/system.h"
+#include "coreengine/base/base.h"
 #include "coreengine/engine/engine_internal.h"
 
 #define MAX_GROUP 512 /* writes in a transaction: other processes wait for its end */

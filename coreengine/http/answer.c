@@ -1,5 +1,5 @@
 /* Answers: whole ones, streams, server-sent events; their heads, checked, and their framing. */
-#include "coreengine/base/net.h"
+#include "coreengine/base/base.h"
 #include "coreengine/http/http_internal.h"
 
 #include <assert.h>

@@ -9,7 +9,7 @@
 #include <llhttp.h>
 #include <uv.h>
 
-#include "coreengine/base/net.h"
+#include "coreengine/base/base.h"
 #include "coreengine/http/http.h"
 
 /* Why a request is refused. Texts are static. */

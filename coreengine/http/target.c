@@ -4,7 +4,7 @@
  * not UTF-8 once decoded, characters that must be encoded. */
 #include "coreengine/http/http_internal.h"
 
-#include "coreengine/base/hash.h"
+#include "coreengine/base/base.h"
 
 #include <strings.h>
 

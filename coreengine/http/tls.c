@@ -1,6 +1,6 @@
 /* TLS of a connection. OpenSSL reads from the bytes that the socket has given and writes to what is to be sent: no copy
  * of either is kept for it. */
-#include "coreengine/base/system.h"
+#include "coreengine/base/base.h"
 #include "coreengine/http/tls_internal.h"
 
 #include <pthread.h>

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "coreengine/base/limit.h"
+#include "coreengine/base/base.h"
 #include "coreengine/identity/identity_internal.h"
 
 #define MAX_ARENA  ((size_t)256 << 10) /* bytes of a secret and the names of its settings */

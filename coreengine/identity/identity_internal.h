@@ -3,7 +3,7 @@
 #ifndef RV_IDENTITY_INTERNAL_H
 #define RV_IDENTITY_INTERNAL_H
 
-#include "coreengine/base/net.h"
+#include "coreengine/base/base.h"
 #include "coreengine/identity/identity.h"
 
 /* --- bytes.c --- */

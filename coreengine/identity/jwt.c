@@ -7,7 +7,7 @@
 
 #include <nettle/hmac.h>
 
-#include "coreengine/base/limit.h"
+#include "coreengine/base/base.h"
 #include "coreengine/identity/identity_internal.h"
 
 #define MAX_DEPTH 16 /* levels of a token's claims; deeper ones are refused */

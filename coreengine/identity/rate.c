@@ -8,7 +8,7 @@
 
 #include "coreengine/identity/identity_internal.h"
 
-#include "coreengine/base/hash.h"
+#include "coreengine/base/base.h"
 
 #define N_SETS 2048 /* of slots: 16,384 names are counted in constant memory */
 #define N_WAYS 8    /* slots of one set: a new name gets the one that is free first */

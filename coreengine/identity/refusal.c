@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "coreengine/base/number.h"
+#include "coreengine/base/base.h"
 #include "coreengine/identity/identity_internal.h"
 
 #define CHALLENGE "Bearer realm=\"reeve\""

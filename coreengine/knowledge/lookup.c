@@ -7,7 +7,7 @@
 
 #include "coreengine/knowledge/knowledge_internal.h"
 
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 #include "coreengine/match/match.h"
 
 #define MAX_HITS 64 /* of one key: rows of all kinds and, for an operator, of all users */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/base/number.h"
+#include "coreengine/base/base.h"
 #include "coreengine/lang/yaml_internal.h"
 
 #define MAX_TEXT 2048 /* of one text or hint; longer is cut at a UTF-8 border */

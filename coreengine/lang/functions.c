@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/base/number.h"
+#include "coreengine/base/base.h"
 #include "coreengine/lang/expr_internal.h"
 
 #define NUMBER_TEXT_MAX 32 /* longest text that is read or written as a number, NUL included */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "coreengine/base/number.h"
+#include "coreengine/base/base.h"
 #include "coreengine/lang/yaml_internal.h"
 
 #define MAX_QUOTED  60   /* of a user's value in a message */

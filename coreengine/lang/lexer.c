@@ -6,10 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/base/number.h"
+#include "coreengine/base/base.h"
 #include "coreengine/lang/expr_internal.h"
-
-#include "coreengine/base/hash.h"
 
 /* --- String literals: 'a', "a", '''a''', """a""", each also raw with r in front, and the escapes of the others --- */
 

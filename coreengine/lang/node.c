@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/base/number.h"
+#include "coreengine/base/base.h"
 #include "coreengine/lang/yaml_internal.h"
 
 /* The type of an unquoted scalar, by the core rules of YAML 1.2 with one restriction: a decimal number with a leading

@@ -1,7 +1,7 @@
 /* A pattern of ECMA-262 becomes one of PCRE2. One pass over the text; what the two languages read alike is copied. */
 #include "coreengine/lang/pattern_internal.h"
 
-#include "coreengine/base/hash.h"
+#include "coreengine/base/base.h"
 
 #include <string.h>
 

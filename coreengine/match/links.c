@@ -3,7 +3,7 @@
 #include <json-c/json_object.h>
 #include <stdlib.h>
 
-#include "coreengine/base/hash.h"
+#include "coreengine/base/base.h"
 #include "coreengine/match/match.h"
 #include "coreengine/match/match_internal.h"
 

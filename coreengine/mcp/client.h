@@ -11,8 +11,7 @@
 #ifndef RV_MCP_CLIENT_H
 #define RV_MCP_CLIENT_H
 
-#include "coreengine/base/clock.h"
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 #include "coreengine/mcp/link.h"
 
 #define RV_MCP_MAX_ASKS     1024               /* open at once on one connection: the calls of many runs */

@@ -1,5 +1,5 @@
 /* Answers to requests that the caller made: results, pages of lists, requests that the server wants again, errors. */
-#include "coreengine/base/limit.h"
+#include "coreengine/base/base.h"
 #include "coreengine/mcp/client_internal.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* How a connection begins. A server of 2026-07-28 or later answers `server/discover`; any other answer, and none in
  * time, mean that it wants `initialize`; an answer of the new era that comes after that still counts, since a server
  * may start slowly. A server that is known to be of the new era is never asked to `initialize`. */
-#include "coreengine/base/version.h"
+#include "coreengine/base/base.h"
 #include "coreengine/mcp/client_internal.h"
 
 #define META "io.modelcontextprotocol/"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/base/crypto.h"
+#include "coreengine/base/base.h"
 #include "coreengine/mcp/http.h"
 
 #define SENTINEL     "=?base64?"

@@ -6,8 +6,7 @@
 #ifndef RV_MCP_HTTP_H
 #define RV_MCP_HTTP_H
 
-#include "coreengine/base/json.h"
-#include "coreengine/base/net.h"
+#include "coreengine/base/base.h"
 #include "coreengine/mcp/link.h"
 
 #define RV_MCP_MAX_HTTP_HEADERS 48                  /* of one request: a dozen of ours, the rest mirrored arguments */

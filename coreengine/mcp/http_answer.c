@@ -4,7 +4,7 @@
  * is not waited for. */
 #include <string.h>
 
-#include "coreengine/base/net.h"
+#include "coreengine/base/base.h"
 #include "coreengine/mcp/http.h"
 #include "coreengine/mcp/mcp.h"
 

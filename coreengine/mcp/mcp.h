@@ -9,8 +9,7 @@
 #ifndef RV_MCP_MCP_H
 #define RV_MCP_MCP_H
 
-#include "coreengine/base/buf.h"
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 
 #define RV_MCP_MAX_MESSAGE_MIB 16 /* of one message: a resource of 12 MiB in base64 fits */
 #define RV_MCP_MAX_MESSAGE     ((size_t)RV_MCP_MAX_MESSAGE_MIB << 20) /* the same in bytes */

@@ -1,5 +1,5 @@
 /* Messages of JSON-RPC 2.0: read with all their types checked, and written. */
-#include "coreengine/base/limit.h"
+#include "coreengine/base/base.h"
 #include "coreengine/mcp/mcp.h"
 
 #include <assert.h>

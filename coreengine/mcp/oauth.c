@@ -2,8 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/base/crypto.h"
-#include "coreengine/base/hash.h"
+#include "coreengine/base/base.h"
 #include "coreengine/mcp/http.h"
 #include "coreengine/mcp/oauth_internal.h"
 

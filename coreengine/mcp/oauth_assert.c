@@ -1,8 +1,7 @@
 /* Assertions: JWTs that say who the client is, or why it may have a token (RFC 7523, 8693). */
 #include <string.h>
 
-#include "coreengine/base/crypto.h"
-#include "coreengine/base/hash.h"
+#include "coreengine/base/base.h"
 #include "coreengine/mcp/oauth_internal.h"
 
 #define LIFE_S        60                 /* of an assertion: it is used at once, and clocks differ a little */

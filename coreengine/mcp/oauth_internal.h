@@ -2,7 +2,7 @@
 #ifndef RV_MCP_OAUTH_INTERNAL_H
 #define RV_MCP_OAUTH_INTERNAL_H
 
-#include "coreengine/base/crypto.h"
+#include "coreengine/base/base.h"
 #include "coreengine/mcp/http.h"
 #include "coreengine/mcp/mcp.h"
 

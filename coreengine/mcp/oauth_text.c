@@ -1,8 +1,7 @@
 /* What the machine says: the address that a person opens, the forms for tokens, the document of a registration. */
 #include <string.h>
 
-#include "coreengine/base/crypto.h"
-#include "coreengine/base/hash.h"
+#include "coreengine/base/base.h"
 #include "coreengine/mcp/oauth_internal.h"
 
 #define DIGEST 32 /* bytes of SHA-256 */

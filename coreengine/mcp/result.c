@@ -1,7 +1,6 @@
 /* Results of calls: the data of the pipeline, and the blocks that are for the model beside it. Blocks are
  * hostile: one that is not formed as its type wants it fails the call. */
-#include "coreengine/base/limit.h"
-#include "coreengine/base/net.h"
+#include "coreengine/base/base.h"
 #include "coreengine/mcp/tools_internal.h"
 
 #define NOMEM(err) RV_FAIL((err), RV_E_NOMEM, "no memory for the answer of an MCP server")

@@ -7,7 +7,7 @@
 #define RV_MCP_TOOLS_H
 
 #include "config/config.h"
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 #include "coreengine/mcp/mcp.h"
 #include "coreengine/plan/artifact.h"
 #include "coreengine/tools/tools.h"

@@ -3,7 +3,7 @@
 
 #include "coreengine/mcp/mcp.h"
 
-#include "coreengine/base/hash.h"
+#include "coreengine/base/base.h"
 
 bool rv_mcp_same_word(rv_str a, rv_str b)
 {

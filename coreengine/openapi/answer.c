@@ -1,8 +1,7 @@
 /* Answers of a REST server as results of tools: data where the body is JSON, else a text or bytes. */
 #include "coreengine/openapi/openapi_internal.h"
 
-#include "coreengine/base/crypto.h"
-#include "coreengine/base/net.h"
+#include "coreengine/base/base.h"
 
 static rv_str media_type_of(rv_str content_type)
 {

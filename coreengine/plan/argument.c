@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 #include "coreengine/plan/plan.h"
 
 #define WORD ".output"

@@ -4,7 +4,7 @@
 
 #include <json-c/linkhash.h>
 
-#include "coreengine/base/hash.h"
+#include "coreengine/base/base.h"
 #include "coreengine/plan/artifact_internal.h"
 
 #define MAX_CANONICAL RV_JSON_MAX_BYTES /* bytes of arguments that a fingerprint is made of */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 
 /* --- Results of tools become the outputs that templates reference. A result is hostile: one that is not formed as a
  * result is a failure of that call, with a code. --- */

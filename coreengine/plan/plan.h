@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/base/buf.h"
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 
 /* --- What can be wrong with a plan: found when it is read, when a string of its arguments is read, or when it is
  * checked. --- */

@@ -5,7 +5,7 @@
 
 #include <json-c/linkhash.h>
 
-#include "coreengine/base/limit.h"
+#include "coreengine/base/base.h"
 #include "coreengine/plan/plan.h"
 
 #define MAX_ARENA     ((size_t)64 << 20)      /* bytes of the values of one step's arguments */

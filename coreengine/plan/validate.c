@@ -4,7 +4,7 @@
 
 #include <json-c/linkhash.h>
 
-#include "coreengine/base/limit.h"
+#include "coreengine/base/base.h"
 #include "coreengine/plan/validate_internal.h"
 
 #define MAX_ARENA ((size_t)64 << 20) /* bytes of the types of a plan's results */

@@ -2,7 +2,7 @@
  * `error`. */
 #include <string.h>
 
-#include "coreengine/base/net.h"
+#include "coreengine/base/base.h"
 #include "coreengine/protocols/protocols_internal.h"
 
 static const struct {

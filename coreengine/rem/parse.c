@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/base/number.h"
+#include "coreengine/base/base.h"
 #include "coreengine/rem/rem_internal.h"
 
 #define MAX_NUMBER 40 /* bytes of a number that can mean something */

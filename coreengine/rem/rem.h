@@ -5,7 +5,7 @@
 #ifndef RV_REM_REM_H
 #define RV_REM_REM_H
 
-#include "coreengine/base/buf.h"
+#include "coreengine/base/base.h"
 
 #define RV_REM_MAX_BYTES ((size_t)32 << 10) /* of a query: a model writes some hundred */
 #define RV_REM_MAX_WORDS 2000               /* of a query in one of the four modes */

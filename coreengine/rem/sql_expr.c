@@ -1,7 +1,7 @@
 /* Expressions of SQL, by precedence: PostgreSQL's, with parentheses in the output where SQLite has another one. */
 #include <string.h>
 
-#include "coreengine/base/clock.h"
+#include "coreengine/base/base.h"
 #include "coreengine/rem/sql_internal.h"
 
 #define BACKEND(p) ((p)->opts->backend)

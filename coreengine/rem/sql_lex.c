@@ -3,8 +3,7 @@
 
 #include "coreengine/rem/sql_internal.h"
 
-#include "coreengine/base/hash.h"
-#include "coreengine/base/limit.h"
+#include "coreengine/base/base.h"
 
 #define MAX_NUMBER 100 /* characters: a double has 17 digits, and no reader of a statement writes more */
 

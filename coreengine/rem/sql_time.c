@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/base/clock.h"
+#include "coreengine/base/base.h"
 #include "coreengine/rem/sql_internal.h"
 
 #define MAX_UNITS 10000000 /* of an interval: as weeks far more than the years 1 to 9999 have, and no overflow */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/base/border.h"
+#include "coreengine/base/base.h"
 #include "coreengine/server/body_internal.h"
 
 #define MAX_MEMBERS 32 /* of a body of ours */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "coreengine/app/models.h"
-#include "coreengine/base/crypto.h"
+#include "coreengine/base/base.h"
 #include "coreengine/match/match.h"
 #include "coreengine/server/handlers_internal.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "coreengine/app/entities.h"
-#include "coreengine/base/hash.h"
+#include "coreengine/base/base.h"
 #include "coreengine/server/handlers_internal.h"
 
 #define MIN_CHARS 100    /* of a chunk, as on the command line: each chunk is a row */

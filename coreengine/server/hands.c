@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "coreengine/base/system.h"
+#include "coreengine/base/base.h"
 #include "coreengine/server/loop_internal.h"
 
 #define HANDS     8  /* that judge, read and write the store */

@@ -5,6 +5,8 @@
 #include "coreengine/app/mcp.h"
 #include "coreengine/server/reader_internal.h"
 
+#include <pthread.h>
+
 #define SRV_MCP_MAX_ID 32 /* of a session: 128 random bits as hex */
 
 /* The answer of a call that is not over. */

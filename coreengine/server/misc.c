@@ -1,7 +1,7 @@
 /* Handlers that need no store, and that tell what may be used. */
 #include <stdlib.h>
 
-#include "coreengine/base/hash.h"
+#include "coreengine/base/base.h"
 #include "coreengine/server/page_internal.h"
 #include "coreengine/store/users.h"
 

@@ -2,6 +2,7 @@
 #ifndef RV_SERVER_INTERNAL_H
 #define RV_SERVER_INTERNAL_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <uv.h>
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 #include "coreengine/server/chats_internal.h"
 #include "coreengine/server/view_internal.h"
 

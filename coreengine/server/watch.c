@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 #include "coreengine/server/export_internal.h"
 #include "coreengine/server/handlers_internal.h"
 

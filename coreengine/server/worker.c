@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "coreengine/base/system.h"
+#include "coreengine/base/base.h"
 #include "coreengine/server/handlers_internal.h"
 
 struct srv_worker {

@@ -2,7 +2,7 @@
  * are plans. Made-up outputs have these fields, with values around the constants they are compared with. For a `when`
  * expression that is found by reading its text: paths below output, outputs and metadata, and the constants beside
  * them. A guess is enough: what is made from it is only tried, and the core decides. */
-#include "coreengine/base/number.h"
+#include "coreengine/base/base.h"
 #include "coreengine/sim/sim_internal.h"
 
 #include <ctype.h>

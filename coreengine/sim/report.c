@@ -1,5 +1,5 @@
 /* The words of the simulation, the stages and routes that it counts, and its report, as text and as JSON. */
-#include "coreengine/base/border.h"
+#include "coreengine/base/base.h"
 #include "coreengine/sim/sim_internal.h"
 
 #include <stdlib.h>

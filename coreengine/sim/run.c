@@ -1,7 +1,7 @@
 /* Many seeds: threads take them in blocks, each with everything of its own. The result does not depend on the threads:
  * counts are sums, hashes are combined in the order of seeds, and of failures the smallest seed counts. A failure is
  * cut down: decisions are taken back, many at once, then fewer, as long as the same invariant breaks. */
-#include "coreengine/base/system.h"
+#include "coreengine/base/base.h"
 #include "coreengine/sim/sim_internal.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* Values that fit a JSON Schema: plain ones first, then anything the schema lets through. Made by its keywords and
  * checked afterwards, so that what the making does not know (not, oneOf's "only one") is tried again. */
-#include "coreengine/base/number.h"
+#include "coreengine/base/base.h"
 #include "coreengine/sim/sim_internal.h"
 
 #include <json-c/linkhash.h>

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/base/number.h"
+#include "coreengine/base/base.h"
 #include "coreengine/store/store_internal.h"
 
 #define MAX_DAMAGE 600 /* bytes of a text that says what is damaged */

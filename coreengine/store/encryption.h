@@ -3,7 +3,7 @@
 #ifndef RV_STORE_ENCRYPTION_H
 #define RV_STORE_ENCRYPTION_H
 
-#include "coreengine/base/crypto.h"
+#include "coreengine/base/base.h"
 #include "coreengine/store/handle.h"
 
 /* --- Master keys: they wrap the keys of tenants, and are never in a store. A key is 32 random bytes, written as

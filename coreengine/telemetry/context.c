@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "coreengine/base/hash.h"
+#include "coreengine/base/base.h"
 #include "coreengine/telemetry/telemetry_internal.h"
 
 /* --- traceparent --- */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/base/number.h"
+#include "coreengine/base/base.h"
 #include "coreengine/telemetry/telemetry_internal.h"
 
 bool rv_metrics_wants_open(rv_str accept)

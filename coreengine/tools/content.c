@@ -3,7 +3,7 @@
  * later stage can show it to its model. */
 #include <string.h>
 
-#include "coreengine/base/net.h"
+#include "coreengine/base/base.h"
 #include "coreengine/tools/tools_internal.h"
 
 #define MAX_URI   8192 /* bytes of what a line names */

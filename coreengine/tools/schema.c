@@ -6,7 +6,7 @@
 
 #include "coreengine/tools/schema_internal.h"
 
-#include "coreengine/base/hash.h"
+#include "coreengine/base/base.h"
 
 /* References of a compiled schema: "#" or "#/..." to any schema of the same document. A chain of references (and of
  * allOf, anyOf, oneOf, not, which look at the same value) that leads back to itself would never end and is refused;

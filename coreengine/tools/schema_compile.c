@@ -1,6 +1,6 @@
 /* From a schema document to nodes, by one table of keywords. Any other keyword is an error: a schema that says more
  * than is checked would promise what does not hold. Nesting is bounded, so the recursion here is too. */
-#include "coreengine/base/number.h"
+#include "coreengine/base/base.h"
 #include "coreengine/tools/schema_internal.h"
 
 #include <json-c/linkhash.h>

@@ -14,7 +14,7 @@
 #ifndef RV_TOOLS_SOURCE_H
 #define RV_TOOLS_SOURCE_H
 
-#include "coreengine/base/hash.h"
+#include "coreengine/base/base.h"
 #include "coreengine/tools/tools.h"
 #include "envelope/envelope.h"
 

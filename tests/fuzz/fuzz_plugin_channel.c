@@ -7,8 +7,8 @@
 #include "coreengine/tools/plugin/isolated_internal.h"
 #include "tests/kit/fuzz.h"
 
-#define MAX_INPUT 65536 /* fits into the buffer of a socket */
-#define MAX_BODY  4096
+#define MAX_MESSAGES 65536 /* fits into the buffer of a socket */
+#define MAX_BODY     4096
 
 static void look_at(const struct rv_frame *frame)
 {
@@ -31,7 +31,7 @@ RV_FUZZ_TARGET(plugin_channel)
     struct rv_frame frame;
     int ends[2], rc;
 
-    if (size > MAX_INPUT || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+    if (size > MAX_MESSAGES || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
         return 0;
     if (size > 0 && send(ends[1], data, size, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)size)
         size = 0;

@@ -1,6 +1,5 @@
 /* Keys from anywhere: what is accepted is written as PEM and reads back the same, and its public part seals. */
 #include "coreengine/base/base.h"
-#include "coreengine/base/crypto.h"
 #include "tests/kit/fuzz.h"
 
 #include <stdint.h>

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "capabilities/sdk/capability.h"
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 #include "tests/kit/fuzz.h"
 
 #define MAX_NESTED 50 /* of what is copied: the header writes up to 64 levels */

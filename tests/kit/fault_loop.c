@@ -2,7 +2,7 @@
 
 #include <check.h>
 
-#include "coreengine/base/err.h"
+#include "coreengine/base/base.h"
 #include "tests/kit/fault.h"
 
 void rv_fault_each(const struct rv_fault_scenario *scenario, size_t more_than)

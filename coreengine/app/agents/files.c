@@ -2,7 +2,7 @@
  * agent; they are read again only when one of them is another one than before. An agent is called what its document
  * says, whatever the file is called. */
 #include "coreengine/app/agents/agents_internal.h"
-#include "coreengine/base/system.h"
+#include "coreengine/base/base.h"
 
 #include <errno.h>
 #include <stdlib.h>

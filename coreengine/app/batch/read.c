@@ -1,7 +1,7 @@
 /* A file line by line. Memory holds one line and a piece at most. A pipe that has nothing yet does not block
  * the thread. */
 #include "coreengine/app/batch/batch_internal.h"
-#include "coreengine/base/system.h"
+#include "coreengine/base/base.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* What a chat takes from the environment: the defaults of an operator for models, history and moments. */
 #include "coreengine/app/app_internal.h"
 #include "coreengine/app/chat.h"
-#include "coreengine/base/number.h"
+#include "coreengine/base/base.h"
 
 #include <errno.h>
 #include <math.h>

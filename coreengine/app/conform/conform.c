@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "coreengine/app/rows.h"
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 
 /* --- What a capability declares. The loader has let it in: everything here is advice. --- */
 

@@ -3,7 +3,7 @@
 #include "coreengine/app/dreaming/dreaming_internal.h"
 #include "coreengine/app/past.h"
 #include "coreengine/app/recover.h"
-#include "coreengine/base/hash.h"
+#include "coreengine/base/base.h"
 #include "coreengine/store/runs.h"
 
 #include <stdio.h>

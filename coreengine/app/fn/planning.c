@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "coreengine/app/fn/fn_internal.h"
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 #include "coreengine/plan/artifact.h"
 #include "coreengine/plan/planner.h"
 

@@ -3,7 +3,7 @@
 #define RV_APP_INGEST_INTERNAL_H
 
 #include "coreengine/app/entities.h"
-#include "coreengine/base/hash.h"
+#include "coreengine/base/base.h"
 
 /* walk.c */
 struct ingest_file {

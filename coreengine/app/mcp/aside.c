@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "coreengine/app/mcp/mcp_internal.h"
-#include "coreengine/base/system.h"
+#include "coreengine/base/base.h"
 
 #define MAX_THREADS 16 /* for calls: as many runs as a worker does at once */
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "coreengine/app/mcp/mcp_internal.h"
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 
 /* --- tasks --- */
 

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "coreengine/app/mcp/mcp_internal.h"
-#include "coreengine/base/json.h"
-#include "coreengine/base/version.h"
+#include "coreengine/base/base.h"
 
 #define MAX_SAID  ((size_t)4 << 10)     /* bytes of the reason of a failure */
 #define MAX_STUCK 40                    /* looks: two seconds */

@@ -11,7 +11,7 @@
 #include "coreengine/app/entities.h"
 #include "coreengine/app/mcp/mcp_internal.h"
 #include "coreengine/app/rows.h"
-#include "coreengine/base/hash.h"
+#include "coreengine/base/base.h"
 
 #define SCHEME   "reeve://"
 #define SESSIONS SCHEME "sessions/"

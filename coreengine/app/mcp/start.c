@@ -5,7 +5,7 @@
 
 #include "coreengine/app/mcp/mcp_internal.h"
 #include "coreengine/app/models.h"
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 #include "coreengine/knowledge/knowledge.h"
 
 #define MAX_SHOWN 100 /* bytes of a client's words in a message */

@@ -13,8 +13,7 @@
 #include <unistd.h>
 
 #include "coreengine/app/mcp/mcp_internal.h"
-#include "coreengine/base/limit.h"
-#include "coreengine/base/system.h"
+#include "coreengine/base/base.h"
 #include "coreengine/mcp/mcp.h"
 
 #define READ_BYTES ((size_t)64 << 10) /* of one read(): the room of a pipe */

@@ -7,7 +7,7 @@
 
 #include "coreengine/app/mcp/mcp_internal.h"
 #include "coreengine/app/rows.h"
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 
 #define DOMAIN   "tasks/" /* of the mark in an id: not the name of a tool */
 #define POLL_MS  1000     /* that a client waits between two questions: more often tells people nothing new */

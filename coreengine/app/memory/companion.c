@@ -1,7 +1,7 @@
 /* A moment and the session that goes with it: an upload, a reminder, a dream can be talked about. */
 #include "coreengine/app/memory.h"
 
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 
 #include <json-c/linkhash.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* The feed of a user: days with anything in them, each with a summary that is counted, not stored, and its moments. */
 #include "coreengine/app/memory.h"
 
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 
 #include <stdio.h>
 #include <stdlib.h>

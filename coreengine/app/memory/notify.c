@@ -1,7 +1,7 @@
 /* A reminder comes due: its moment becomes one of now, and its session gets a message. */
 #include "coreengine/app/memory.h"
 
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 #include "coreengine/conversation/conversation.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Sessions by name, agent, tags and time, or by what they are about, a page at a time. What a session is about say its
  * name, its description and its moments: three lists, which are fused by reciprocal rank. */
 #include "coreengine/app/memory.h"
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 #include "coreengine/match/match.h"
 
 #include <stdlib.h>

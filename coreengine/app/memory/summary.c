@@ -3,7 +3,7 @@
  * in any summary: what the agent was told is compared with what the session says when the summary is written. */
 #include "coreengine/app/memory.h"
 
-#include "coreengine/base/hash.h"
+#include "coreengine/base/base.h"
 #include "coreengine/conversation/conversation.h"
 
 #include <stdlib.h>

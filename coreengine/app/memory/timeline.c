@@ -1,7 +1,7 @@
 /* The timeline of a session: its messages and moments by time, the newest of them. */
 #include "coreengine/app/memory.h"
 
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,8 +7,7 @@
 
 #include <json-c/linkhash.h>
 
-#include "coreengine/base/crypto.h"
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 #include "coreengine/store/journal/journal.h"
 
 #define MAX_NAME ((size_t)64) /* bytes: with a number and an extension it fits every file system */

@@ -1,6 +1,6 @@
 /* The arguments of an ask, read by every service. */
 #include "coreengine/app/services/services_internal.h"
-#include "coreengine/base/border.h"
+#include "coreengine/base/base.h"
 
 #include <json-c/linkhash.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include "coreengine/app/past.h"
 #include "coreengine/app/services/services_internal.h"
-#include "coreengine/base/border.h"
+#include "coreengine/base/base.h"
 #include "coreengine/calendar/calendar.h"
 #include "coreengine/store/entities.h"
 #include "envelope/error_types.h"

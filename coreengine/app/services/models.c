@@ -5,7 +5,7 @@
 #include "coreengine/app/past.h"
 #include "coreengine/app/recover.h"
 #include "coreengine/app/services/services_internal.h"
-#include "coreengine/base/hash.h"
+#include "coreengine/base/base.h"
 #include "coreengine/store/runs.h"
 #include "envelope/error_types.h"
 

@@ -10,7 +10,7 @@
 
 #include "coreengine/app/app_internal.h"
 #include "coreengine/app/past.h"
-#include "coreengine/base/system.h"
+#include "coreengine/base/base.h"
 
 #define MAX_WAITING RV_STREAM_MAX_PART /* the store takes no larger group */
 #define MAX_HELD    ((size_t)64 << 10) /* bytes of text that become one piece */

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "coreengine/app/testing/testing_internal.h"
-#include "coreengine/base/hash.h"
+#include "coreengine/base/base.h"
 
 #define FOLDER         "cassettes"
 #define NOTE           "cassette of `reeve test --live`; --record all records it again"

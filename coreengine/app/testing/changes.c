@@ -8,8 +8,7 @@
 #include <sys/stat.h>
 
 #include "coreengine/app/testing/testing_internal.h"
-#include "coreengine/base/hash.h"
-#include "coreengine/base/version.h"
+#include "coreengine/base/base.h"
 
 #define SHORT     16                 /* hexadecimal digits of a hash: 64 bits tell a few thousand tests apart */
 #define MAX_STATE ((size_t)4 << 20)  /* bytes of a file: the most tests that a pipeline can have */

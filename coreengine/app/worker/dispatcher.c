@@ -15,7 +15,7 @@
 #include "coreengine/app/past.h"
 #include "coreengine/app/schedules.h"
 #include "coreengine/app/worker/dispatcher_internal.h"
-#include "coreengine/base/system.h"
+#include "coreengine/base/base.h"
 
 #define SWEEP_US   (5 * RV_US_PER_S)    /* five seconds: how late a task of a dead worker is found */
 #define SIGN_US    (5 * RV_US_PER_S)    /* between two signs of life; with short leases more often */

@@ -7,9 +7,7 @@
 
 #include "coreengine/app/past.h"
 #include "coreengine/app/worker/hook_internal.h"
-#include "coreengine/base/crypto.h"
-#include "coreengine/base/hash.h"
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 
 /* bytes that a webhook is sent: an event with its output; a longer one is an error of the task */
 #define MAX_BODY   ((size_t)16 << 20)

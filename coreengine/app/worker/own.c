@@ -12,8 +12,7 @@
 #include "coreengine/app/past.h"
 #include "coreengine/app/worker/hook_internal.h"
 #include "coreengine/app/worker/worker_internal.h"
-#include "coreengine/base/hash.h"
-#include "coreengine/base/limit.h"
+#include "coreengine/base/base.h"
 
 #include <stdio.h>
 #include <string.h>

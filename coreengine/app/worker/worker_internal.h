@@ -7,7 +7,7 @@
 #include "coreengine/app/app_internal.h"
 #include "coreengine/app/memory.h"
 #include "coreengine/app/work.h"
-#include "coreengine/base/hash.h"
+#include "coreengine/base/base.h"
 
 /* The prefix of ids of runs that handle tasks of other types: such a run is continued by its task. */
 #define RV_WORK_JOB_PREFIX "job_"

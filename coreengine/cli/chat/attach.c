@@ -1,8 +1,7 @@
 /* Files that belong to a message: a path becomes an attachment (a picture, a PDF) or a part of the message's text (any
  * text), and kept attachments are told in words. The bytes decide the type, not the name. Nothing of a file that
  * is refused is sent. */
-#include "coreengine/base/crypto.h"
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 #include "coreengine/cli/chat/chat_internal.h"
 
 #include <limits.h>

@@ -1,6 +1,6 @@
 /* What stands between the words of a chat: calls of tools, their results and actions as lines of text, made safe for a
  * terminal and without values that have the name of a secret. */
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 #include "coreengine/cli/chat/chat_internal.h"
 #include "coreengine/cli/show/width_internal.h"
 

@@ -2,7 +2,7 @@
  * The handler only writes a byte; a thread of its own reads it, since asking an engine to cancel is not for handlers. A
  * second signal during a turn ends the process, whatever holds the first one up. Lines of standard input are read so
  * that a signal ends the waiting: a library's reader would go on with it. */
-#include "coreengine/base/system.h"
+#include "coreengine/base/base.h"
 #include "coreengine/cli/chat/chat_internal.h"
 
 #include <errno.h>

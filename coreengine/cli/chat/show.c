@@ -2,7 +2,7 @@
  * that they are; on stderr a card for each call (what it was, how long it took, the beginning of its result or why it
  * failed), agent and action. What is shown is decided by the sink. */
 #include "coreengine/app/streams.h"
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 #include "coreengine/cli/chat/chat_internal.h"
 #include "coreengine/cli/markdown/markdown_internal.h"
 #include "coreengine/cli/show/width_internal.h"

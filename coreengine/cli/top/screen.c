@@ -1,7 +1,7 @@
 /* A terminal that shows a screen of lines: the other screen of the terminal, so that what was there before comes back;
  * a line is written only when it changed; keys, the size, and Ctrl-Z. Signals only set a flag, and are let through
  * while it waits, so that none is missed. */
-#include "coreengine/base/system.h"
+#include "coreengine/base/base.h"
 #include "coreengine/cli/show/width_internal.h"
 #include "coreengine/cli/top/top_internal.h"
 

@@ -2,7 +2,7 @@
 #include "config/agentdoc/agentdoc.h"
 #include "coreengine/app/check.h"
 #include "coreengine/app/upkeep.h"
-#include "coreengine/base/system.h"
+#include "coreengine/base/base.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 #include "coreengine/server/server.h"
 #include "coreengine/store/entities.h"

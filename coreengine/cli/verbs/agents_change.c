@@ -1,7 +1,7 @@
 /* reeve agents put, validate, delete. */
 #include "coreengine/app/chat.h"
 #include "coreengine/app/rows.h"
-#include "coreengine/base/border.h"
+#include "coreengine/base/base.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "coreengine/app/check.h"
 #include "config/analysis/analysis.h"
 #include "coreengine/app/upkeep.h"
-#include "coreengine/base/border.h"
+#include "coreengine/base/base.h"
 #include "coreengine/cli/verbs/files_internal.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 

@@ -1,6 +1,6 @@
 /* reeve doctor: what is there on this machine, and what is missing. */
 #include "coreengine/app/models.h"
-#include "coreengine/base/system.h"
+#include "coreengine/base/base.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <errno.h>

@@ -1,8 +1,7 @@
 /* reeve embed: texts as vectors, asked of a provider without any pipeline; without texts, the rows of the store that
  * have no vectors yet. */
 #include "coreengine/app/models.h"
-#include "coreengine/base/number.h"
-#include "coreengine/base/system.h"
+#include "coreengine/base/base.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* reeve entities: rows of all kinds; lists of them, one of them, rows from lines of JSON, deletions. */
 #include "coreengine/app/entities.h"
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 #include "coreengine/cli/show/table_internal.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 

@@ -1,7 +1,7 @@
 /* The pipeline files that a command line names: files, and folders of files. */
 #include "coreengine/cli/verbs/files_internal.h"
 
-#include "coreengine/base/system.h"
+#include "coreengine/base/base.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* reeve fn: every pure rule as a JSON filter. */
 #include "coreengine/app/check.h"
-#include "coreengine/base/system.h"
+#include "coreengine/base/base.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
  * `isolation: process`. */
 #include "coreengine/app/check.h"
 #include "coreengine/app/rows.h"
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #include "coreengine/app/entities.h"
 #include "coreengine/app/memory.h"
 #include "coreengine/app/models.h"
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 #include "coreengine/cli/show/table_internal.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 

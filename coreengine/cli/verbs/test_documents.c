@@ -1,7 +1,7 @@
 /* Reports of `reeve test` as one document: JSON, JUnit's XML, a page of HTML. */
 #include <string.h>
 
-#include "coreengine/base/border.h"
+#include "coreengine/base/base.h"
 #include "coreengine/cli/verbs/test_report_internal.h"
 
 /* --- JSON --- */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/base/number.h"
+#include "coreengine/base/base.h"
 #include "coreengine/cli/show/table_internal.h"
 #include "coreengine/cli/verbs/test_report_internal.h"
 

@@ -1,7 +1,7 @@
 /* Waits until a file changes: inotify on the folders of pipelines. */
 #include "coreengine/cli/verbs/watch_internal.h"
 
-#include "coreengine/base/system.h"
+#include "coreengine/base/base.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -13,7 +13,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "coreengine/base/system.h"
+#include "coreengine/base/base.h"
 #include "coreengine/model/http/http_internal.h"
 
 #define MIN_VERSION        0x075000 /* 7.80.0: CURLOPT_PREREQFUNCTION, which tells when a request is about to be sent */

@@ -9,7 +9,7 @@
 #include <strings.h>
 #include <sys/socket.h>
 
-#include "coreengine/base/net.h"
+#include "coreengine/base/base.h"
 
 #define MAX_HOST 253 /* bytes of a name in DNS; a longer one is refused */
 #define MAX_ITEM 300 /* bytes of a host with its port */

@@ -1,7 +1,7 @@
 /* Images and files of a request. What an expression gave becomes the form of llm.h, or an error that says what is wrong
  * with it: a value may come from a caller, a tool or a model. Files of this machine are never named: a path that a
  * model wrote would send what it names. */
-#include "coreengine/base/net.h"
+#include "coreengine/base/base.h"
 #include "coreengine/model/llm/llm.h"
 
 #include <json-c/linkhash.h>

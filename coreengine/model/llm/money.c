@@ -2,7 +2,7 @@
  * proof of what a run can cost: every call at its worst, as often as calls can be made. */
 #include "coreengine/model/llm/llm.h"
 
-#include "coreengine/base/limit.h"
+#include "coreengine/base/base.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * Turns are written as they come: one opens with its first block, so that a message with nothing to say leaves no
  * trace.
  */
-#include "coreengine/base/crypto.h"
+#include "coreengine/base/base.h"
 #include "coreengine/model/wire/wire_internal.h"
 
 #define SILENCE "(no text)" /* where there has to be a text and there is none */

@@ -4,7 +4,7 @@
 
 #include "coreengine/model/wire/wire_internal.h"
 
-#include "coreengine/base/crypto.h"
+#include "coreengine/base/base.h"
 
 json_object *wire_parts_of(json_object *request)
 {

@@ -7,7 +7,7 @@
 #ifndef RV_WIRE_H
 #define RV_WIRE_H
 
-#include "coreengine/base/net.h"
+#include "coreengine/base/base.h"
 #include "coreengine/model/llm/llm.h"
 
 #define RV_WIRE_MAX_EVENT ((size_t)4 << 20)  /* bytes of one server-sent event or line */

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "coreengine/base/system.h"
+#include "coreengine/base/base.h"
 #include "coreengine/store/journal/journal_internal.h"
 
 #define BOOT_CHARS          8           /* of the boot id: tells the boots of one machine apart */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/base/number.h"
+#include "coreengine/base/base.h"
 #include "coreengine/store/postgres/postgres_internal.h"
 #include "coreengine/store/search/ask_internal.h"
 

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stddef.h>
 
-#include "coreengine/base/system.h"
+#include "coreengine/base/base.h"
 #include "coreengine/store/postgres/postgres_internal.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the two below; leaf */

@@ -3,7 +3,7 @@
 
 #include "coreengine/store/store_internal.h"
 
-#include "coreengine/base/hash.h"
+#include "coreengine/base/base.h"
 
 static void digest_of(const char *hash, unsigned char digest[RV_STORE_DIGEST])
 {

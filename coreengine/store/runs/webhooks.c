@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/base/hash.h"
+#include "coreengine/base/base.h"
 #include "coreengine/store/queue/queue_internal.h"
 
 #define MAX_SHOWN ((size_t)4096) /* bytes of a question that a receiver is told */

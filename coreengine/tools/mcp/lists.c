@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/base/limit.h"
+#include "coreengine/base/base.h"
 #include "coreengine/tools/mcp/mcptools_internal.h"
 
 #define MAX_LISTS  64                /* servers of all pipelines of a process; the one that ends first makes room */

@@ -4,7 +4,7 @@
 
 #include <uv.h>
 
-#include "coreengine/base/hash.h"
+#include "coreengine/base/base.h"
 #include "coreengine/tools/mcp/mcp.h"
 
 struct rv_mcp_tools {

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/base/hash.h"
+#include "coreengine/base/base.h"
 #include "coreengine/mcp/tools.h"
 #include "coreengine/tools/mcp/mcptools_internal.h"
 

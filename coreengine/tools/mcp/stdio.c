@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/base/limit.h"
+#include "coreengine/base/base.h"
 #include "coreengine/mcp/mcp.h"
 #include "coreengine/tools/mcp/mcptools_internal.h"
 

@@ -1,7 +1,7 @@
 /* Images and files of a request, as plain structures for a hook before the model: what it is shown is read when it asks
  * for it, and what it hands over becomes the reply that it would have written. Nothing is judged here: the core checks
  * the list, as it checks one that a hook wrote itself. */
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 #include "coreengine/model/llm/llm.h"
 #include "coreengine/tools/plugin/plugin_internal.h"
 

@@ -1,6 +1,6 @@
 /* One call into a capability. The plugin answers through callbacks; what it said is judged after it has returned, so
  * that a plugin that says two things, or nothing, is told apart from one that fails properly. */
-#include "coreengine/base/limit.h"
+#include "coreengine/base/base.h"
 #include "coreengine/tools/plugin/plugin_internal.h"
 #include "envelope/error_types.h"
 

@@ -2,7 +2,7 @@
  * brings, and answers one call at a time until the other end of the socket is gone. */
 #include "coreengine/tools/plugin/isolated_internal.h"
 
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 
 #include <fcntl.h>
 #include <poll.h>

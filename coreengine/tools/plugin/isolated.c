@@ -4,7 +4,7 @@
  *
  * Children are waited for by their id only, so that other code of the process can have children, too, and no handler of
  * SIGCHLD is needed. */
-#include "coreengine/base/system.h"
+#include "coreengine/base/base.h"
 #include "coreengine/tools/plugin/isolated_internal.h"
 #include "envelope/error_types.h"
 

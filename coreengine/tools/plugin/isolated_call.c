@@ -1,7 +1,7 @@
 /* One call in a child: an idle one, a new one, or the next one that is free. A child that dies, hangs or breaks the
  * protocol costs the call that it had, nothing else; how soon another one is started depends on how many died in a
  * row. */
-#include "coreengine/base/clock.h"
+#include "coreengine/base/base.h"
 #include "coreengine/tools/plugin/isolated_internal.h"
 
 #include <stdlib.h>

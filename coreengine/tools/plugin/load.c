@@ -3,7 +3,7 @@
  *
  * The shared object itself is opened in the engine's process for a capability that shares it, and in the child for one
  * that does not. */
-#include "coreengine/base/system.h"
+#include "coreengine/base/base.h"
 #include "coreengine/tools/plugin/plugin_internal.h"
 
 #include <dlfcn.h>

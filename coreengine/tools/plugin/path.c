@@ -1,5 +1,5 @@
 /* Where capabilities are looked for, and what is there. Only names and files; nothing is opened as code. */
-#include "coreengine/base/system.h"
+#include "coreengine/base/base.h"
 #include "coreengine/tools/plugin/plugin_internal.h"
 
 #include <errno.h>

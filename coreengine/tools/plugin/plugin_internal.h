@@ -4,7 +4,7 @@
 
 #include "capabilities/sdk/capability.h"
 #include "config/agentdoc/agentdoc.h"
-#include "coreengine/base/hash.h"
+#include "coreengine/base/base.h"
 #include "coreengine/tools/plugin/plugin.h"
 
 #include <pthread.h>

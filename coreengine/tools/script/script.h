@@ -7,7 +7,7 @@
 #ifndef RV_SCRIPT_H
 #define RV_SCRIPT_H
 
-#include "coreengine/base/hash.h"
+#include "coreengine/base/base.h"
 #include "coreengine/model/llm/llm.h"
 #include "coreengine/tools/source.h"
 

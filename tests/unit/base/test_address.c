@@ -1,6 +1,5 @@
 /* Addresses: one form for both families, and what follows from it. */
 #include "coreengine/base/base.h"
-#include "coreengine/base/net.h"
 #include "tests/unit/base/suites.h"
 
 #include <arpa/inet.h>

@@ -1,7 +1,6 @@
 /* AES-256-GCM against published vectors, and what is refused; base64 in its one form. */
-#include "coreengine/base/crypto.h"
+#include "coreengine/base/base.h"
 
-#include "coreengine/base/clock.h"
 #include "tests/unit/base/suites.h"
 
 static size_t bytes_of(const char *hex, unsigned char *out)

@@ -1,9 +1,9 @@
 #include "coreengine/base/base.h"
-#include "coreengine/base/system.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/base/suites.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/base/net.h"
+#include "coreengine/base/base.h"
 #include "tests/unit/base/suites.h"
 
 static const struct {

@@ -1,6 +1,5 @@
 /* Libraries that are opened, and those that are linked in. */
 #include "coreengine/base/base.h"
-#include "coreengine/base/system.h"
 #include "tests/unit/base/suites.h"
 
 #include <check.h>

@@ -1,5 +1,5 @@
 /* The mark of a process: made once, another one for a child, and none when the process has no descriptor left. */
-#include "coreengine/base/system.h"
+#include "coreengine/base/base.h"
 
 #include <string.h>
 #include <sys/resource.h>

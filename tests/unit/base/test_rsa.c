@@ -1,11 +1,10 @@
 /* RSA-OAEP beside openssl, in both directions; keys in every form, and what is not a key. */
-#include "coreengine/base/crypto.h"
+#include "coreengine/base/base.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "coreengine/base/base.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/rsa_keys.h"
 #include "tests/unit/base/suites.h"

@@ -1,11 +1,9 @@
 /* Signatures beside openssl; keys in every form, and what cannot sign. */
-#include "coreengine/base/crypto.h"
+#include "coreengine/base/base.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "coreengine/base/base.h"
-#include "coreengine/base/hash.h"
 #include "tests/kit/ec_keys.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/rsa_keys.h"

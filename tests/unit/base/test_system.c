@@ -1,9 +1,9 @@
 /* What the system refuses: each errno has its code, and threads and descriptors that are not there are errors that say
  * so. Threads are refused by a default stack that no machine has. */
 #include "coreengine/base/base.h"
-#include "coreengine/base/system.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>

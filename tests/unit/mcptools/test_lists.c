@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "coreengine/base/clock.h"
+#include "coreengine/base/base.h"
 #include "coreengine/tools/mcp/mcptools_internal.h"
 #include "tests/kit/suites.h"
 #include "tests/unit/mcptools/cases.h"

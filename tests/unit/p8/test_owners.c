@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/base/clock.h"
+#include "coreengine/base/base.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/p8/data.h"
 

@@ -1,7 +1,7 @@
 /* Strings of arguments as templates, one test a rule. */
 #include <stdio.h>
 
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 #include "coreengine/plan/plan.h"
 #include "tests/unit/plan/plan_suites.h"
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 #include "coreengine/plan/plan.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/plan/plan_suites.h"

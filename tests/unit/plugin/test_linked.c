@@ -1,7 +1,7 @@
 /* Capabilities that are part of the program: this one has `hello`, and again by a name that is not its own. */
 #include <string.h>
 
-#include "coreengine/base/json.h"
+#include "coreengine/base/base.h"
 #include "tests/kit/suites.h"
 #include "tests/unit/plugin/suites.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/base/clock.h"
+#include "coreengine/base/base.h"
 #include "coreengine/rem/rem.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/rem/suites.h"

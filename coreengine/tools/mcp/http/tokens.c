@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/base/crypto.h"
+#include "coreengine/base/base.h"
 #include "coreengine/tools/mcp/http/http.h"
 
 #define MAX_FETCHES 16                  /* of one flow: a handful of addresses, and a token */
