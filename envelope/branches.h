@@ -3,7 +3,7 @@
 #ifndef RV_BRANCHES_H
 #define RV_BRANCHES_H
 
-#include "envelope/envelope.h"
+#include "envelope/state.h"
 
 /* --- Forks (parallel stages) --- */
 /** A fork of env: sees its values, owns its changes. env must not change or die before the merge. Cost: O(1). */

@@ -1,7 +1,7 @@
 /* The question that a stage puts with its key `ask`, once its output is stored, and how the stage goes on with the
  * answer: the answer joins the output, and routing follows. The stage is not visited again. */
 #include "coreengine/agent/tools_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <string.h>
 

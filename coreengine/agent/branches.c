@@ -1,7 +1,7 @@
 /* A stage routes to a list of targets: which of its branches start. All conditions are decided before anything starts,
  * on what the stage sees that routes. */
 #include "coreengine/agent/agent_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <stdlib.h>
 

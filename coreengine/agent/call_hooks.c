@@ -7,7 +7,7 @@
  *
  * The name of the second member depends on the place, see `places`. Anything else fails the visit. */
 #include "coreengine/agent/agent_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <json-c/linkhash.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* A question that a person cancelled, with a reason: the stage that waits with it fails when it is visited next, so
  * that its error_next, or the join of its branch, decides how the run goes on. */
 #include "coreengine/agent/tools_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #define CANCELLED "cancelled_question" /* kind of suspended work */
 

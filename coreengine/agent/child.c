@@ -3,7 +3,7 @@
  * everything else. What it does is labelled with its origin. */
 #include "coreengine/agent/tools_internal.h"
 #include "coreengine/telemetry/telemetry.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <stdlib.h>
 #include <string.h>

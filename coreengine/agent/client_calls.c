@@ -2,7 +2,7 @@
  * calls. The calls of a reply that are the client's come after the others; then the stage waits with one question that
  * lists them all, and the answer has their results. A call without one was not made, which the model is told. */
 #include "coreengine/agent/tools_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <stdlib.h>
 #include <string.h>

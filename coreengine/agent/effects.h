@@ -5,7 +5,7 @@
 #include "coreengine/conversation/conversation.h"
 #include "coreengine/model/llm/llm.h"
 #include "coreengine/tools/tools.h"
-#include "envelope/questions.h"
+#include "envelope/envelope.h"
 
 /* --- Effects: what the core wants done ------------------------------------------------------------------------- */
 #define RV_EFFECT_KINDS(X)                                                                                             \

@@ -1,7 +1,7 @@
 /* How a visit ends: routing, rows, history and events of one that is done (5.8, 5.9), the question for a person that it
  * stops at, and where an error leads (5.7, 7.5). */
 #include "coreengine/agent/agent_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <string.h>
 

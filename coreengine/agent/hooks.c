@@ -2,7 +2,7 @@
  * the envelope, and what their answers may change. An answer is data: it is parsed, checked and applied here, and can
  * at worst fail the stage. */
 #include "coreengine/agent/agent_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <json-c/linkhash.h>
 #include <stdlib.h>

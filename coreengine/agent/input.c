@@ -7,8 +7,7 @@
  * when it has its answers, which is another round. */
 #include "coreengine/agent/tools_internal.h"
 #include "coreengine/base/base.h"
-#include "envelope/error_types.h"
-#include "envelope/questions.h"
+#include "envelope/envelope.h"
 
 #define WAIT_US     RV_US_PER_HOUR    /* for one answer: servers forget what they asked */
 #define MAX_MESSAGE ((size_t)4 << 10) /* bytes of what a server asks */

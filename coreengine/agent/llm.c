@@ -2,7 +2,7 @@
  * made (rules 5.5, W27, W28). Its cost is in money.c. */
 #include "config/agent.h"
 #include "coreengine/agent/tools_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,7 @@
  * A session also has calls that its history does not tell. Each call has a row, so a number above that of the newest
  * row is free in the whole session; a counted id up to that number may be taken. */
 #include "coreengine/agent/tools_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <errno.h>
 #include <inttypes.h>

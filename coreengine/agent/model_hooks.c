@@ -1,6 +1,6 @@
 /* Hooks around a model call: those before it see the request, those after it the reply. */
 #include "coreengine/agent/agent_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <json-c/linkhash.h>
 #include <stdlib.h>

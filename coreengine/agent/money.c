@@ -3,7 +3,7 @@
  * its lists. Costs follow from events and prices alone, so a replay spends the same. */
 #include "coreengine/agent/tools_internal.h"
 #include "coreengine/base/base.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

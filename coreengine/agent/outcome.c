@@ -3,7 +3,7 @@
  * about uncertain outputs, contradictions, ways back from partial results. By rules 1 none of these changes has an
  * effect. */
 #include "coreengine/agent/tools_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <string.h>
 

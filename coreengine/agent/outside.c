@@ -1,7 +1,7 @@
 /* Work that a visit leaves to the run: the elements of a list, which are visits themselves, and another
  * pipeline, which is a run. And `set`, which needs no call: the output is built from expressions. */
 #include "coreengine/agent/agent_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <json-c/linkhash.h>
 #include <stdlib.h>

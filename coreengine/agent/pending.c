@@ -2,7 +2,7 @@
  * taken in the order of the calls, not in the order of the answers. */
 #include "coreengine/agent/model_internal.h"
 #include "coreengine/agent/tools_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* What all phases of a visit use: what the visit does and which model it asks, asking for a call, trying again, a
  * question for a person, and failing. */
 #include "coreengine/agent/tools_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "coreengine/plan/planner.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #define DESCRIPTION "Answer the user directly, or plan all tool calls that the answer needs. Call this once."
 #define MAX_TOLD    ((size_t)256 << 10) /* of what is wrong with a plan, as the model reads it */

@@ -3,7 +3,7 @@
 #include "coreengine/agent/tools_internal.h"
 
 #include "coreengine/plan/artifact.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 json_object *planned_output_of(json_object *entry)
 {

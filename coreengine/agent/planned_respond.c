@@ -1,7 +1,7 @@
 /* The answer of a visit that plans: what the model is shown of the results, and the output around its answer. Results
  * are data of third parties: they stand between two marks that no result can contain, since the marks hold its hash. */
 #include "coreengine/agent/tools_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <stdlib.h>
 

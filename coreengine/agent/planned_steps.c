@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "coreengine/plan/plan.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #define MAX_WHY ((size_t)64 << 10) /* bytes of the reason of a failed step; the rest is cut */
 

@@ -1,7 +1,7 @@
 /* What a model's reply comes to: tool calls to be made, an output, a reply that is asked for again, or a failure (rules
  * 5.5 to 5.7, W16). */
 #include "coreengine/agent/tools_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <string.h>
 

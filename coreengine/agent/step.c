@@ -1,7 +1,7 @@
 /* One step of a tool stage, or one tool call of a model: what is decided before its tool may run, the call, and what
  * its answer becomes (rules 6.1, 6.2, W32 to W38). Which step comes when is the business of tools.c and pending.c. */
 #include "coreengine/agent/tools_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <stdlib.h>
 #include <string.h>

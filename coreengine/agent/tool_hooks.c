@@ -1,7 +1,7 @@
 /* Hooks around a tool call: those before it see the arguments, those after it what it came to. What they change is
  * checked like what a model or the tool itself says. */
 #include "coreengine/agent/tools_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 void agent_tool_hooks_fini(struct tool_hooks *h)
 {

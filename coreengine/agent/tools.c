@@ -3,7 +3,7 @@
  * are actions: they become an event, never text. An observation may name the session, and an agent may say that it is
  * done or gives up. */
 #include "coreengine/agent/tools_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <stdlib.h>
 #include <string.h>

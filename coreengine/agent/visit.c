@@ -1,7 +1,7 @@
 /* One visit of one stage: the lifecycle. The order of the phases is rule 5.2 with the engine's policies between
  * required fields and storing. What each phase does is in the file of its name, as hooks.c or llm.c. */
 #include "coreengine/agent/tools_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 
 #include "config/agentdoc/agentdoc.h"
 #include "coreengine/base/base.h"
-#include "envelope/terms.h"
+#include "envelope/envelope.h"
 
 #define RV_MESSAGE_TYPES(X)                                                                                            \
     X(USER, "user", "what a person said")                                                                              \

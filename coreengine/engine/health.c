@@ -4,7 +4,7 @@
  * A record belongs to what answers the calls: a source with its configuration and credentials, for a tenant. A script
  * answers for its run only, and nothing real happens: that run keeps the records of what it plays. */
 #include "coreengine/engine/health_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "coreengine/engine/stuck_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 /* --- models --- */
 

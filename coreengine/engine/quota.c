@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "coreengine/engine/quota_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 /* The wait before a call asks again when only reservations of calls under way exceed a limit. */
 #define AGAIN_US         (100 * RV_US_PER_MS)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "coreengine/engine/services_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #define PROGRESS_US        (250 * RV_US_PER_MS) /* between two events of a call: a person reads no faster */
 #define MAX_PROGRESS       200                  /* events of one call: a tool may report without end */

@@ -8,7 +8,7 @@
 #define RV_YAML_H
 
 #include "coreengine/base/base.h"
-#include "envelope/terms.h"
+#include "envelope/envelope.h"
 
 #define RV_YAML_MAX_BYTES   ((size_t)1 << 20) /* libyaml needs quadratic time on hostile nesting: cap the text first */
 #define RV_YAML_MAX_DEPTH   64                /* levels; deeper input is an attack or a fault */

@@ -2,7 +2,7 @@
  * begin in order, so many at once as max_parallel says; what they made is put together in their order, whichever was
  * done first. A visit that has not begun costs nothing. */
 #include "coreengine/run/work_kinds_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * those of the run around it, and its visits, model calls and money count there, too. It begins with nothing but its
  * inputs. When it has to wait for a person, the stage waits: the run around asks, and keeps the state of this one. */
 #include "coreengine/run/work_kinds_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

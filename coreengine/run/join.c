@@ -1,7 +1,7 @@
 /* The rule of a join: when its group is settled, whether that satisfies it, whose values are merged, and what the
  * variable `group` and the error of an unsatisfied join say. */
 #include "coreengine/run/group_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <stdlib.h>
 

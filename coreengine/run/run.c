@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 /* The work so far of stages that wait for a person is kept with their sessions: they will not go on. */
 static int give_up_waiting(rv_run *run, const char *why, struct rv_effects *out, rv_err **err)

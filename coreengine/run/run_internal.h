@@ -5,7 +5,7 @@
 #include "coreengine/run/calls_internal.h"
 #include "coreengine/run/run.h"
 #include "coreengine/run/work_internal.h"
-#include "envelope/branches.h"
+#include "envelope/envelope.h"
 
 /* One stage of a parallel batch. */
 struct batch_stage {

@@ -1,7 +1,7 @@
 /* What asked agents, tools, hooks, policies, mocks and routing functions answer: what their protocol allows, and now
  * and then what it does not. A failure or a late answer of a tool says little about whether the tool did its work. */
 #include "coreengine/sim/sim_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* What a model answers: mostly an object that fits, in more or less prose; at times something else, or nothing. It asks
  * for tools, mostly those that it was offered, with arguments that fit; its output may be such a call, too. */
 #include "coreengine/sim/sim_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <stdio.h>
 #include <string.h>

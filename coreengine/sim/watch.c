@@ -1,7 +1,7 @@
 /* What the core says it does, held against what it may do: numbers of events and calls, visits, edges, bounds. Counted
  * here a second time, from the events alone. */
 #include "coreengine/sim/sim_internal.h"
-#include "envelope/branches.h"
+#include "envelope/envelope.h"
 
 #include <stdio.h>
 #include <stdlib.h>

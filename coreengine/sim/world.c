@@ -1,7 +1,7 @@
 /* The world outside: calls under way and when each is answered, and what tools did, by idempotency key. What was done
  * does not die with a process, and a person who is asked whether something happened looks at it. */
 #include "coreengine/sim/sim_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include "coreengine/conversation/messages.h"
 #include "coreengine/store/handle.h"
-#include "envelope/terms.h"
+#include "envelope/envelope.h"
 
 /* Texts are borrowed, or in the memory of `own`. */
 struct rv_run_row {

@@ -19,7 +19,7 @@
 #define RV_STORE_TASKS_H
 
 #include "coreengine/store/handle.h"
-#include "envelope/terms.h"
+#include "envelope/envelope.h"
 
 /** Tells whether a task of that status is over for good, unless a person retries it. */
 bool rv_task_status_is_final(enum rv_task_status status);

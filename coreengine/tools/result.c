@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "coreengine/tools/tools_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 /* --- building --- */
 

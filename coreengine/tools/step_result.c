@@ -1,7 +1,7 @@
 /* Results as stages keep them: what a tool found in one shape, and one entry of a tool stage's `results`: the same keys
  * whether the step ran, failed or was refused. Shares the parameters and data with its sources. On the hot path. */
 #include "coreengine/tools/tools_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 /* What a tool found, in one shape: explored and pending items, discoveries, evidence, and the raw answer. Entries that
  * say nothing usable are dropped and counted. */

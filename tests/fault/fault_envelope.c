@@ -1,5 +1,5 @@
 /* Each allocation of an envelope's life fails once: no crash, no leak, and what failed changed nothing. */
-#include "envelope/branches.h"
+#include "envelope/envelope.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/suites.h"

@@ -1,6 +1,6 @@
 /* Any JSON read as a state either fails or dumps to text that loads back to the same bytes; so does a copy of it, a
  * fork of it, and the same state handed back as a patch. */
-#include "envelope/branches.h"
+#include "envelope/envelope.h"
 #include "tests/kit/fuzz.h"
 
 #include <stdint.h>

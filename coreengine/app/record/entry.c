@@ -1,6 +1,6 @@
 /* A call that is over as an entry of a script, so that playing it gives the same answer again, piece by piece. */
 #include "coreengine/app/record/record_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <string.h>
 

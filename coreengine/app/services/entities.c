@@ -8,7 +8,7 @@
 #include "coreengine/base/base.h"
 #include "coreengine/calendar/calendar.h"
 #include "coreengine/store/entities.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #define MAX_WHY   ((size_t)64 << 10) /* bytes of the reasons why rows were refused */
 #define MAX_LIST  256                /* tags, conditions, columns, members to remove, links of one ask */

@@ -7,7 +7,7 @@
 #include "coreengine/app/services/services_internal.h"
 #include "coreengine/base/base.h"
 #include "coreengine/store/runs.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <stdio.h>
 #include <string.h>

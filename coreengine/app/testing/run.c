@@ -1,7 +1,7 @@
 /* One test: an envelope made from its input, a run with its script, the state at the end. */
 #include "coreengine/app/services.h"
 #include "coreengine/app/testing/testing_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <json-c/linkhash.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* What a model call comes to: a reply while it is put together and what its failures mean, its pieces as observable
  * events, and the outcome as members of a record, as journals, recordings and bundles keep it. */
 #include "coreengine/model/llm/llm.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #define MAX_ERROR  ((size_t)64 << 10) /* what a provider says went wrong */
 #define MAX_OPAQUE ((size_t)4 << 20)  /* what it wants back with a turn */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "coreengine/tools/mcp/mcptools_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 struct mcp_tool_call {
     struct rv_mcp_call call;

@@ -1,7 +1,7 @@
 /* Asks: what a capability wants to know, or to have done, by the engine while one of its entries is called. Here is the
  * side of the call, in the process where its function runs: limits, the life of answers, and how a failure reads. */
 #include "coreengine/tools/plugin/plugin_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * that a plugin that says two things, or nothing, is told apart from one that fails properly. */
 #include "coreengine/base/base.h"
 #include "coreengine/tools/plugin/plugin_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <assert.h>
 #include <json-c/linkhash.h>

@@ -6,7 +6,7 @@
  * SIGCHLD is needed. */
 #include "coreengine/base/base.h"
 #include "coreengine/tools/plugin/isolated_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #include <errno.h>
 #include <fcntl.h>

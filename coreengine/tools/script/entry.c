@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "coreengine/tools/script/script_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 static void finding(struct script_reader *r, const struct rv_src *src, const char *hint, const char *text)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "coreengine/tools/script/script_internal.h"
-#include "envelope/error_types.h"
+#include "envelope/envelope.h"
 
 #define AT(member) SCRIPT_AT(member)
 /* A row whose value is a map, kept as JSON. */

@@ -2,7 +2,7 @@
 #ifndef RV_TESTS_UNIT_ENVELOPE_WORLD_H
 #define RV_TESTS_UNIT_ENVELOPE_WORLD_H
 
-#include "envelope/branches.h"
+#include "envelope/envelope.h"
 #include "tests/kit/kit.h"
 
 #include <check.h>
