@@ -2,7 +2,7 @@
 #ifndef RV_AGENT_PIPELINE_H
 #define RV_AGENT_PIPELINE_H
 
-#include "coreengine/lang/yaml.h"
+#include "coreengine/lang/lang.h"
 
 #include <json-c/json.h>
 

@@ -9,7 +9,7 @@
 #include "config/agent_pipeline.h"
 #include "config/mcp.h"
 #include "config/test.h"
-#include "coreengine/lang/yaml.h"
+#include "coreengine/lang/lang.h"
 #include "envelope/envelope.h"
 
 #define RV_MAX_STAGES             10000 /* agents of one pipeline */

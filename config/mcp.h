@@ -3,7 +3,7 @@
 #define RV_CONFIG_MCP_H
 
 #include "coreengine/base/base.h"
-#include "coreengine/lang/yaml.h"
+#include "coreengine/lang/lang.h"
 
 /* `mcp` of a pipeline: what it is to clients of reeve as an MCP server. */
 

@@ -3,7 +3,6 @@
 #define RV_CONFIG_TEST_H
 
 #include "coreengine/lang/lang.h"
-#include "coreengine/lang/yaml.h"
 
 struct rv_test_schema {
     const char *output_key;

@@ -8,7 +8,7 @@
 #ifndef RV_AGENTDOC_H
 #define RV_AGENTDOC_H
 
-#include "coreengine/lang/yaml.h"
+#include "coreengine/lang/lang.h"
 
 /* --- How an agent is shown the history of its session --- */
 #define RV_REPLAY_POLICIES(X)                                                                                          \

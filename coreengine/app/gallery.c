@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "coreengine/lang/yaml.h"
+#include "coreengine/lang/lang.h"
 
 #define MAX_ITEMS 200 /* a list that people read */
 

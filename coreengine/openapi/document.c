@@ -1,7 +1,7 @@
 /* A document: text to a tree, and its version. */
 #include "coreengine/openapi/openapi_internal.h"
 
-#include "coreengine/lang/yaml.h"
+#include "coreengine/lang/lang.h"
 
 static int read_yaml(rv_str text, const char *name, json_object **out, rv_err **err)
 {

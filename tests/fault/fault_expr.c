@@ -2,7 +2,6 @@
 #include <check.h>
 
 #include "coreengine/lang/lang.h"
-#include "coreengine/lang/yaml.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/suites.h"

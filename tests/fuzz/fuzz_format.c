@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/lang/yaml.h"
+#include "coreengine/lang/lang.h"
 #include "tests/kit/fuzz.h"
 
 static int format(rv_str text, rv_buf *out, size_t *n_errors)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/lang/yaml.h"
+#include "coreengine/lang/lang.h"
 
 /* --- reading --- */
 

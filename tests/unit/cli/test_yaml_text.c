@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "coreengine/app/rows.h"
-#include "coreengine/lang/yaml.h"
+#include "coreengine/lang/lang.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/cli/suites.h"
 

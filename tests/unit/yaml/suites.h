@@ -4,7 +4,7 @@
 
 #include <check.h>
 
-#include "coreengine/lang/yaml.h"
+#include "coreengine/lang/lang.h"
 
 TCase *scalars_case(void);
 TCase *reader_case(void);

@@ -1,7 +1,7 @@
 /* Layouts of YAML files: what is changed, what is kept, and what is refused. */
 #include <stdlib.h>
 
-#include "coreengine/lang/yaml.h"
+#include "coreengine/lang/lang.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/yaml/suites.h"
 

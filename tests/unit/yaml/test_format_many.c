@@ -4,7 +4,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 
-#include "coreengine/lang/yaml.h"
+#include "coreengine/lang/lang.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/yaml/suites.h"
 
