@@ -1,6 +1,6 @@
 /* Asking a model: what stands before the prompt, the prompt, and the bounds that are looked at before the request is
  * made (rules 5.5, W27, W28). Its cost is in money.c. */
-#include "config/agent.h"
+#include "config/config.h"
 #include "coreengine/agent/tools_internal.h"
 #include "envelope/envelope.h"
 

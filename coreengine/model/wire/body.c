@@ -1,5 +1,5 @@
 /* Pieces of requests that wires share. */
-#include "config/agent.h"
+#include "config/config.h"
 #include "coreengine/model/wire/wire_internal.h"
 
 #include <json-c/linkhash.h>
