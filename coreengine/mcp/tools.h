@@ -103,7 +103,7 @@ struct rv_mcp_told {
     const char *code; /* set to that of a failed call (static), whose text is a message; NULL: it succeeded */
 };
 /** The answer to a call as the text that the run gets: {"status": "success", "data": {...}, "content"?: [...]}, an
- * output that is not an object as {"value": it}; content (coreengine/tools/tools.h) has the blocks that are not the
+ * output that is not an object as {"value": it}; content (coreengine/tools/catalog.h) has the blocks that are not the
  * data itself, as far as they are meant for the model. */
 RV_MUST_CHECK int rv_mcp_tool_result(const struct rv_mcp_tool *t, json_object *result, struct rv_mcp_told *told,
                                      rv_err **err);

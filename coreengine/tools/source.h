@@ -15,7 +15,7 @@
 #define RV_TOOLS_SOURCE_H
 
 #include "coreengine/base/base.h"
-#include "coreengine/tools/tools.h"
+#include "coreengine/tools/catalog.h"
 #include "envelope/envelope.h"
 
 #include <stdatomic.h>

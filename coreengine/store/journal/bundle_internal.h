@@ -3,7 +3,7 @@
 #define RV_BUNDLE_INTERNAL_H
 
 #include "coreengine/store/journal/journal.h"
-#include "coreengine/tools/source.h"
+#include "coreengine/tools/tools.h"
 
 #define RV_BUNDLE_VERSION   1                       /* a newer one is refused, older ones are read */
 #define RV_BUNDLE_MAX_BYTES ((size_t)64 << 20)      /* prompts are limited to a quarter of this, pipelines to less */

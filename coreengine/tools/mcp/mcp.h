@@ -5,7 +5,7 @@
 #include "config/config.h"
 #include "coreengine/mcp/client.h"
 #include "coreengine/mcp/tools.h"
-#include "coreengine/tools/source.h"
+#include "coreengine/tools/tools.h"
 
 #include <pthread.h>
 

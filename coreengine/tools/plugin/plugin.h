@@ -5,7 +5,7 @@
 #ifndef RV_PLUGIN_H
 #define RV_PLUGIN_H
 
-#include "coreengine/tools/source.h"
+#include "coreengine/tools/tools.h"
 
 typedef struct rv_plugins rv_plugins; /* a set of opened capabilities; loading: one thread; calling: any thread */
 typedef struct rv_plugin_pool rv_plugin_pool; /* opened capabilities that sets share; any thread */

@@ -9,7 +9,7 @@
 
 #include "coreengine/base/base.h"
 #include "coreengine/model/llm/llm.h"
-#include "coreengine/tools/source.h"
+#include "coreengine/tools/tools.h"
 
 typedef struct rv_script rv_script;
 

@@ -1,5 +1,5 @@
 /* Sources composed into one catalog: whose definition counts, and who answers. */
-#include "coreengine/tools/source.h"
+#include "coreengine/tools/tools.h"
 #include "tests/kit/catalog.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/tools/suites.h"
