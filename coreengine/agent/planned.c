@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "coreengine/plan/planner.h"
+#include "coreengine/plan/plan.h"
 #include "envelope/envelope.h"
 
 #define DESCRIPTION "Answer the user directly, or plan all tool calls that the answer needs. Call this once."

@@ -5,7 +5,7 @@
 #include "coreengine/agent/tools_internal.h"
 
 #include "coreengine/base/base.h"
-#include "coreengine/plan/artifact.h"
+#include "coreengine/plan/plan.h"
 
 #define MAX_ID 256 /* bytes of an id that a result gives: people type it, and each line of a list has it */
 

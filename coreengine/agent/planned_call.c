@@ -2,7 +2,7 @@
  * read, and the code of its failure. */
 #include "coreengine/agent/tools_internal.h"
 
-#include "coreengine/plan/artifact.h"
+#include "coreengine/plan/plan.h"
 #include "envelope/envelope.h"
 
 json_object *planned_output_of(json_object *entry)

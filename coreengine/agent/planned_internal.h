@@ -5,7 +5,7 @@
 #define RV_PLANNED_INTERNAL_H
 
 #include "coreengine/agent/agent_internal.h"
-#include "coreengine/plan/planner.h"
+#include "coreengine/plan/plan.h"
 
 enum planned_part {
     PLANNED_PLAN,

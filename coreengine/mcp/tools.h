@@ -9,7 +9,7 @@
 #include "config/config.h"
 #include "coreengine/base/base.h"
 #include "coreengine/mcp/mcp.h"
-#include "coreengine/plan/artifact.h"
+#include "coreengine/plan/plan.h"
 #include "coreengine/tools/tools.h"
 
 #define RV_MCP_MAX_TOOL_NAME   128                /* characters, by the protocol */

@@ -2,7 +2,7 @@
 #ifndef RV_PLAN_PLANNER_H
 #define RV_PLAN_PLANNER_H
 
-#include "coreengine/plan/plan.h"
+#include "coreengine/plan/calls.h"
 #include "coreengine/tools/tools.h"
 
 /* What a planner is given: the schema of its one tool, and the block of text that explains plans and lists the tools.

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "coreengine/plan/planner.h"
+#include "coreengine/plan/plan.h"
 
 #define N_TOOLS 200
 #define N_CALLS 16

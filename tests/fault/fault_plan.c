@@ -1,8 +1,6 @@
 /* Each allocation fails once while a plan or the result of a tool is read, checked or made: no crash, no leak, and the
  * code says no memory. */
-#include "coreengine/plan/artifact.h"
 #include "coreengine/plan/plan.h"
-#include "coreengine/plan/planner.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/fault_loop.h"
 #include "tests/kit/suites.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "coreengine/plan/plan.h"
-#include "coreengine/plan/planner.h"
 #include "tests/kit/fuzz.h"
 
 #define MAX_TOOLS 20

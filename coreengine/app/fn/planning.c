@@ -3,8 +3,7 @@
 
 #include "coreengine/app/fn/fn_internal.h"
 #include "coreengine/base/base.h"
-#include "coreengine/plan/artifact.h"
-#include "coreengine/plan/planner.h"
+#include "coreengine/plan/plan.h"
 
 static bool hint(json_object *annotations, const char *key, bool otherwise)
 {

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "coreengine/app/fn/fn_internal.h"
-#include "coreengine/plan/artifact.h"
 #include "coreengine/plan/plan.h"
 
 static void write_calls(const struct rv_plan *plan, rv_jw *out)

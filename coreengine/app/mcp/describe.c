@@ -4,7 +4,7 @@
 
 #include "coreengine/app/app_internal.h"
 #include "coreengine/app/mcp/mcp_internal.h"
-#include "coreengine/plan/artifact.h"
+#include "coreengine/plan/plan.h"
 
 #define INPUT "input" /* the argument of pipelines and agents */
 

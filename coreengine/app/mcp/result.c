@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "coreengine/app/mcp/mcp_internal.h"
-#include "coreengine/plan/artifact.h"
+#include "coreengine/plan/plan.h"
 
 #define EXECUTION_KEY                                                                                                  \
     "io.reeve/execution" /* of the result's _meta, the same provenance for clients that look there                     \

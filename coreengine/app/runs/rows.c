@@ -3,7 +3,7 @@
 #include "coreengine/app/rows.h"
 #include "coreengine/app/past.h"
 #include "coreengine/app/work.h"
-#include "coreengine/plan/planner.h"
+#include "coreengine/plan/plan.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "coreengine/plan/artifact.h"
+#include "coreengine/plan/plan.h"
 #include "coreengine/tools/tools.h"
 #include "tests/unit/plan/plan_suites.h"
 #include "tests/unit/plan/world.h"

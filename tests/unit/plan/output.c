@@ -1,5 +1,5 @@
 /* Outputs from results of tools, one test a rule. */
-#include "coreengine/plan/artifact.h"
+#include "coreengine/plan/plan.h"
 #include "tests/unit/plan/plan_suites.h"
 
 static int wants_integer(const void *schema, json_object *value, rv_err **err)

@@ -2,7 +2,7 @@
 #ifndef RV_TESTS_UNIT_PLAN_WORLD_H
 #define RV_TESTS_UNIT_PLAN_WORLD_H
 
-#include "coreengine/plan/planner.h"
+#include "coreengine/plan/plan.h"
 #include "tests/kit/kit.h"
 
 /** A catalog of [{name, server?, in?, out?, description?, ro?, denied?, http?}]; JSON with single quotes does. */
