@@ -14,7 +14,7 @@
 
 #include "coreengine/app/app.h"
 #include "coreengine/app/work.h"
-#include "coreengine/mcp/server.h"
+#include "coreengine/mcp/mcp.h"
 
 #define RV_APP_MCP_LOOK_MS 50 /* between two looks at runs that clients wait for */
 

@@ -16,7 +16,7 @@
 
 #include <string.h>
 
-#include "coreengine/mcp/mcp.h"
+#include "coreengine/mcp/message.h"
 
 #define RV_MCP_MAX_FAILURE ((size_t)64 << 10) /* bytes of a body that comes with an error status and is handed up */
 

@@ -12,7 +12,7 @@
 #ifndef RV_MCP_SERVER_H
 #define RV_MCP_SERVER_H
 
-#include "coreengine/mcp/mcp.h"
+#include "coreengine/mcp/message.h"
 
 #define RV_MCP_MAX_CALLS 64  /* requests of one session at once; a client with more is told to wait */
 #define RV_MCP_PAGE      100 /* entries of one page of a list */

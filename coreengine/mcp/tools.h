@@ -8,7 +8,7 @@
 
 #include "config/config.h"
 #include "coreengine/base/base.h"
-#include "coreengine/mcp/mcp.h"
+#include "coreengine/mcp/message.h"
 #include "coreengine/plan/plan.h"
 #include "coreengine/tools/tools.h"
 

@@ -7,7 +7,7 @@
 #ifndef RV_OPENAPI_H
 #define RV_OPENAPI_H
 
-#include "coreengine/mcp/http.h"
+#include "coreengine/mcp/mcp.h"
 
 #define RV_OPENAPI_MAX_BYTES      RV_JSON_MAX_BYTES   /* of a document in JSON; of YAML 1 MiB are read */
 #define RV_OPENAPI_MAX_DEPTH      100                 /* nesting of a document: real ones have some 30 levels */

@@ -3,7 +3,6 @@
 #define RV_OPENAPI_INTERNAL_H
 
 #include "coreengine/mcp/mcp.h"
-#include "coreengine/mcp/tools.h"
 #include "coreengine/openapi/openapi.h"
 
 #define OPENAPI_MAX_WHY    ((size_t)600) /* bytes of a reason */

@@ -2,10 +2,7 @@
  * memory. */
 #include <stdlib.h>
 
-#include "coreengine/mcp/client.h"
 #include "coreengine/mcp/mcp.h"
-#include "coreengine/mcp/server.h"
-#include "coreengine/mcp/tools.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/fault_loop.h"
 #include "tests/kit/suites.h"

@@ -1,7 +1,5 @@
 /* Each allocation fails once while answers over HTTP are read, headers written, tokens asked for and pins compared. */
-#include "coreengine/mcp/http.h"
 #include "coreengine/mcp/mcp.h"
-#include "coreengine/mcp/tools.h"
 #include "tests/kit/ec_keys.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/fault_loop.h"

@@ -2,7 +2,7 @@
  */
 #include <stdlib.h>
 
-#include "coreengine/mcp/tools.h"
+#include "coreengine/mcp/mcp.h"
 #include "coreengine/openapi/openapi.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/fault_loop.h"

@@ -2,7 +2,7 @@
  * connection says nothing more. The first byte chooses the era and the transport. */
 #include <stdlib.h>
 
-#include "coreengine/mcp/client.h"
+#include "coreengine/mcp/mcp.h"
 #include "tests/kit/fuzz.h"
 
 #define N_ASKS      6

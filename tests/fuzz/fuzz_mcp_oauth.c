@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/mcp/http.h"
 #include "coreengine/mcp/mcp.h"
 #include "tests/kit/fuzz.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/mcp/tools.h"
+#include "coreengine/mcp/mcp.h"
 #include "tests/kit/fuzz.h"
 
 static json_object *read_object(const uint8_t *data, size_t size)

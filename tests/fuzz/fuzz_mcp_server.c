@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "coreengine/mcp/mcp.h"
-#include "coreengine/mcp/server.h"
 #include "tests/kit/fuzz.h"
 
 static void check(rv_mcp_server *s, const struct rv_mcp_message *m, struct rv_mcp_orders *orders)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/mcp/tools.h"
+#include "coreengine/mcp/mcp.h"
 #include "coreengine/openapi/openapi.h"
 #include "tests/kit/fuzz.h"
 

@@ -3,8 +3,7 @@
 #define RV_TOOLS_MCP_MCP_H
 
 #include "config/config.h"
-#include "coreengine/mcp/client.h"
-#include "coreengine/mcp/tools.h"
+#include "coreengine/mcp/mcp.h"
 #include "coreengine/tools/tools.h"
 
 #include <pthread.h>

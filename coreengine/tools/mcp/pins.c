@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "coreengine/base/base.h"
-#include "coreengine/mcp/tools.h"
+#include "coreengine/mcp/mcp.h"
 #include "coreengine/tools/mcp/mcptools_internal.h"
 
 #define MAX_PINS ((size_t)32 << 20) /* bytes of a file: all definitions of a server */

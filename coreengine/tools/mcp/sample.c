@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/mcp/client.h"
+#include "coreengine/mcp/mcp.h"
 #include "coreengine/tools/mcp/mcptools_internal.h"
 
 #define SERVICE   "models.call"

@@ -7,7 +7,6 @@
 #include <uv.h>
 
 #include "coreengine/mcp/mcp.h"
-#include "coreengine/mcp/tools.h"
 #include "coreengine/openapi/openapi.h"
 #include "coreengine/tools/mcp/http/http.h"
 #include "coreengine/tools/rest/rest.h"

@@ -8,7 +8,7 @@
 #ifndef RV_REST_H
 #define RV_REST_H
 
-#include "coreengine/mcp/link.h"
+#include "coreengine/mcp/mcp.h"
 
 struct uv_loop_s;
 

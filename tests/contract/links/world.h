@@ -13,7 +13,7 @@
 #include <check.h>
 #include <uv.h>
 
-#include "coreengine/mcp/link.h"
+#include "coreengine/mcp/mcp.h"
 #include "tests/unit/http/server.h"
 
 TCase *links_case(void);

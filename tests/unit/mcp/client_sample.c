@@ -1,5 +1,5 @@
 /* Servers that ask a model: declared where the caller gives completions, counted, and answered when they are there. */
-#include "coreengine/mcp/client.h"
+#include "coreengine/mcp/mcp.h"
 #include "tests/unit/mcp/peer.h"
 
 #define ASK             "{\"messages\":[{\"role\":\"user\",\"content\":{\"type\":\"text\",\"text\":\"hi\"}}]}"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "coreengine/mcp/http.h"
+#include "coreengine/mcp/mcp.h"
 #include "tests/unit/mcp/suites.h"
 
 /* --- headers --- */

@@ -2,7 +2,6 @@
 #include <json-c/json_tokener.h>
 #include <stdlib.h>
 
-#include "coreengine/mcp/http.h"
 #include "coreengine/mcp/mcp.h"
 #include "tests/kit/ec_keys.h"
 #include "tests/kit/rsa_keys.h"

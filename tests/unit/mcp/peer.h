@@ -2,7 +2,7 @@
 #ifndef RV_TESTS_UNIT_MCP_PEER_H
 #define RV_TESTS_UNIT_MCP_PEER_H
 
-#include "coreengine/mcp/client.h"
+#include "coreengine/mcp/mcp.h"
 #include "tests/unit/mcp/suites.h"
 
 #define SECOND ((int64_t)1000000)

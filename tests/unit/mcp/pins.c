@@ -1,7 +1,7 @@
 /* Pins: which changes of a definition count, and what a person is shown. */
 #include <stdlib.h>
 
-#include "coreengine/mcp/tools.h"
+#include "coreengine/mcp/mcp.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/mcp/suites.h"
 

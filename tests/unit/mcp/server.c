@@ -1,5 +1,5 @@
 /* The server's side of a session: messages of a client in, orders out. */
-#include "coreengine/mcp/server.h"
+#include "coreengine/mcp/mcp.h"
 
 #include "tests/unit/mcp/suites.h"
 

@@ -1,5 +1,5 @@
 /* Tools of MCP servers: what of their words is believed, which definitions are taken, and under which names. */
-#include "coreengine/mcp/tools.h"
+#include "coreengine/mcp/mcp.h"
 
 #include "tests/unit/mcp/suites.h"
 

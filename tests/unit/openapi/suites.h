@@ -2,7 +2,7 @@
 #ifndef RV_TESTS_UNIT_OPENAPI_SUITES_H
 #define RV_TESTS_UNIT_OPENAPI_SUITES_H
 
-#include "coreengine/mcp/tools.h"
+#include "coreengine/mcp/mcp.h"
 #include "coreengine/openapi/openapi.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/suites.h"

@@ -2,7 +2,7 @@
 #ifndef RV_TOOLS_MCP_HTTP_HTTP_H
 #define RV_TOOLS_MCP_HTTP_HTTP_H
 
-#include "coreengine/mcp/http.h"
+#include "coreengine/mcp/mcp.h"
 #include "coreengine/model/http/http.h"
 
 /* Tokens for one MCP server: what a link sends with its requests, and how it gets a new one.
