@@ -5,7 +5,7 @@
  * since providers refuse the one without the other. The estimate is that of histories: a quarter of the code points of
  * each text. */
 #include "coreengine/agent/agent_internal.h"
-#include "coreengine/conversation/messages.h"
+#include "coreengine/conversation/conversation.h"
 
 static int64_t tokens_in(json_object *object, const char *key)
 {

@@ -3,7 +3,7 @@
 #ifndef RV_STORE_RUNS_H
 #define RV_STORE_RUNS_H
 
-#include "coreengine/conversation/messages.h"
+#include "coreengine/conversation/conversation.h"
 #include "coreengine/store/handle.h"
 #include "envelope/envelope.h"
 

@@ -8,7 +8,6 @@
 #define RV_STORE_SESSIONS_H
 
 #include "coreengine/conversation/conversation.h"
-#include "coreengine/conversation/messages.h"
 #include "coreengine/store/handle.h"
 
 #define RV_SESSION_STATUSES(X)                                                                                         \

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "coreengine/conversation/conversation.h"
-#include "coreengine/conversation/messages.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/fault_loop.h"
 #include "tests/kit/kit.h"

@@ -1,6 +1,6 @@
 /* Any text read as the rows of a turn either fails or gives rows whose history can be shown; and bytes taken as rows of
  * a store, whatever is in them, become messages in which each call is followed by its result, with any options. */
-#include "coreengine/conversation/messages.h"
+#include "coreengine/conversation/conversation.h"
 #include "tests/kit/fuzz.h"
 
 #include <stdint.h>

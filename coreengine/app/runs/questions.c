@@ -1,5 +1,5 @@
 /* Which question of a run an answer means, and whether it fits it. */
-#include "coreengine/agent/effects.h"
+#include "coreengine/agent/agent.h"
 #include "coreengine/app/past.h"
 
 #include <stdio.h>

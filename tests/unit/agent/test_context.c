@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "coreengine/agent/call_hooks_internal.h"
-#include "coreengine/conversation/messages.h"
+#include "coreengine/conversation/conversation.h"
 #include "tests/kit/drive.h"
 #include "tests/unit/agent/suites.h"
 

@@ -4,7 +4,7 @@
 
 #include <check.h>
 
-#include "coreengine/conversation/messages.h"
+#include "coreengine/conversation/conversation.h"
 #include "tests/kit/kit.h"
 
 /* Rows without a number get their place, from 1. */

@@ -2,7 +2,7 @@
 #ifndef RV_TESTS_MESSAGES_SESSIONS_H
 #define RV_TESTS_MESSAGES_SESSIONS_H
 
-#include "coreengine/conversation/messages.h"
+#include "coreengine/conversation/conversation.h"
 #include "tests/kit/kit.h"
 
 #define MAX_SESSION 60 /* rows */
