@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "coreengine/app/app.h"
-#include "coreengine/store/entities.h"
+#include "coreengine/store/store.h"
 
 /* --- Rows --- */
 #define RV_APP_MAX_LINE (RV_ENTITY_MAX_BYTES + RV_ENTITY_MAX_BYTES / 2) /* bytes of one row as JSON */

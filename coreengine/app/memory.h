@@ -7,9 +7,7 @@
 #include "coreengine/app/app.h"
 #include "coreengine/base/base.h"
 #include "coreengine/knowledge/knowledge.h"
-#include "coreengine/store/entities.h"
-#include "coreengine/store/sessions.h"
-#include "coreengine/store/tasks.h"
+#include "coreengine/store/store.h"
 
 #define RV_APP_MAX_EVENTS 10000 /* of one timeline */
 #define RV_APP_MAX_DAYS   366   /* of one feed */

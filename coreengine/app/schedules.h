@@ -7,7 +7,7 @@
 
 #include "coreengine/app/app.h"
 #include "coreengine/calendar/calendar.h"
-#include "coreengine/store/schedules.h"
+#include "coreengine/store/store.h"
 
 #define RV_SCHEDULE_LATE_US   RV_US_PER_DAY             /* a firing that is a day late is skipped */
 #define RV_SCHEDULE_RETRY_US  RV_US_PER_MIN             /* until one that could not be fired is looked at again */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "coreengine/app/past.h"
-#include "coreengine/store/search.h"
+#include "coreengine/store/store.h"
 
 #define MAX_MS    30000              /* half a minute: a person waits; then the query is ended */
 #define MAX_CELL  ((size_t)64 << 10) /* bytes of one value; the rest is cut */

@@ -1,6 +1,6 @@
 /* Stores: where they are, how much a commit survives, the keys of encryption, and what it means when there is none. */
 #include "coreengine/app/app_internal.h"
-#include "coreengine/store/encryption.h"
+#include "coreengine/store/store.h"
 
 #include <stdlib.h>
 #include <string.h>

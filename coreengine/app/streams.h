@@ -15,7 +15,7 @@
 
 #include "coreengine/agent/agent.h"
 #include "coreengine/app/app.h"
-#include "coreengine/store/clients.h"
+#include "coreengine/store/store.h"
 
 /** The stream of a run without a chat: its lines are numbers of events, pieces and "again". Its id is out. */
 #define RV_APP_STREAM_ID (RV_STORE_MAX_ID + 16) /* room for that id: of the run, with an ending */

@@ -4,8 +4,7 @@
 #define RV_APP_UPKEEP_H
 
 #include "coreengine/app/app.h"
-#include "coreengine/store/upkeep.h"
-#include "coreengine/store/users.h"
+#include "coreengine/store/store.h"
 
 /* --- Whole stores: all rows are concerned, of every tenant --- */
 /* What it points to is borrowed for the call. */

@@ -10,8 +10,7 @@
 
 #include "coreengine/app/app.h"
 #include "coreengine/app/streams.h"
-#include "coreengine/store/clients.h"
-#include "coreengine/store/tasks.h"
+#include "coreengine/store/store.h"
 
 #define RV_TASK_OF_RUN "run" /* type of a task that begins a run, or goes on with one */
 #define RV_TASKS_ALIVE                                                                                                 \

@@ -11,7 +11,7 @@
 #ifndef RV_IDENTITY_H
 #define RV_IDENTITY_H
 
-#include "coreengine/store/users.h"
+#include "coreengine/store/store.h"
 
 #define RV_IDENTITY_MAX_ID    RV_STORE_MAX_ID               /* bytes of a tenant or user */
 #define RV_IDENTITY_MAX_EMAIL 320                           /* bytes: 64 before the @, 255 behind it */

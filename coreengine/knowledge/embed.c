@@ -3,7 +3,7 @@
 
 #include "coreengine/knowledge/knowledge.h"
 #include "coreengine/match/match.h"
-#include "coreengine/store/entities.h"
+#include "coreengine/store/store.h"
 
 #define BATCH 20 /* texts of one request, unless told otherwise */
 

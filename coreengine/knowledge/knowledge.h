@@ -6,7 +6,6 @@
 #define RV_KNOWLEDGE_KNOWLEDGE_H
 
 #include "coreengine/rem/rem.h"
-#include "coreengine/store/search.h"
 #include "coreengine/store/store.h"
 
 /* SEARCH and FUZZY: which rows are alike a text. Results are JSON as queries give it (p8-data 9), with the same bytes

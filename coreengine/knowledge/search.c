@@ -1,7 +1,7 @@
 /* SEARCH: rows of one table by the vector of a text, by its words, or by both. */
 #include "coreengine/knowledge/knowledge.h"
 #include "coreengine/match/match.h"
-#include "coreengine/store/entities.h"
+#include "coreengine/store/store.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 
 #include "coreengine/knowledge/knowledge_internal.h"
 #include "coreengine/match/match.h"
-#include "coreengine/store/entities.h"
+#include "coreengine/store/store.h"
 
 #define MAX_MEMORY ((size_t)128 << 20)         /* bytes of one walk: MAX_KEYS and the names of all rows are less */
 #define MAX_KEYS   ((size_t)32 << 20)          /* bytes of the names that the edges of one query lead to */

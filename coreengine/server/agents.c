@@ -3,7 +3,7 @@
 
 #include "coreengine/app/chat.h"
 #include "coreengine/server/handlers_internal.h"
-#include "coreengine/store/documents.h"
+#include "coreengine/store/store.h"
 
 #define KIND "agent"
 

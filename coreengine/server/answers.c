@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "coreengine/server/server_internal.h"
-#include "coreengine/store/entities.h"
+#include "coreengine/store/store.h"
 
 static const struct {
     const char *name, *line;

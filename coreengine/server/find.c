@@ -7,7 +7,7 @@
 
 #include "coreengine/app/models.h"
 #include "coreengine/server/handlers_internal.h"
-#include "coreengine/store/entities.h"
+#include "coreengine/store/store.h"
 
 #define LEAST_ALIKE 0.3 /* cosine below which texts have nothing in common */
 #define MAX_FOUND   100 /* by meaning */

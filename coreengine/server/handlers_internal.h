@@ -3,7 +3,7 @@
 #define RV_SERVER_HANDLERS_INTERNAL_H
 
 #include "coreengine/server/body_internal.h"
-#include "coreengine/store/clients.h"
+#include "coreengine/store/store.h"
 
 /* --- resources.c: rows of the kind that the first segment of the route's path names --- */
 RV_MUST_CHECK int srv_rows_list(struct srv_call *c, rv_err **err);

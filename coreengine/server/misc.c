@@ -3,7 +3,7 @@
 
 #include "coreengine/base/base.h"
 #include "coreengine/server/page_internal.h"
-#include "coreengine/store/users.h"
+#include "coreengine/store/store.h"
 
 #define PROBE_US RV_US_PER_S /* a second: a balancer that asks more often gets the last answer */
 

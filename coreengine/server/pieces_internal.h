@@ -3,7 +3,7 @@
 #define RV_SERVER_PIECES_INTERNAL_H
 
 #include "coreengine/base/base.h"
-#include "coreengine/store/clients.h"
+#include "coreengine/store/store.h"
 
 struct srv_piece_cursor { /* what the client has: events up to seq, and that many pieces behind it */
     int64_t seq, piece;

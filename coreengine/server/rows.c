@@ -8,7 +8,7 @@
 #include "coreengine/knowledge/knowledge.h"
 #include "coreengine/server/body_internal.h"
 #include "coreengine/server/handlers_internal.h"
-#include "coreengine/store/entities.h"
+#include "coreengine/store/store.h"
 
 #define MAX_QUERY 32768 /* bytes of a query's parts: it is put together from the fields of a request */
 

@@ -6,8 +6,7 @@
 
 #include "coreengine/app/models.h"
 #include "coreengine/server/handlers_internal.h"
-#include "coreengine/store/documents.h"
-#include "coreengine/store/entities.h"
+#include "coreengine/store/store.h"
 
 #define AGENT       "agent"
 #define MAX_TEXT    ((size_t)4 << 20) /* bytes of one document as JSON */

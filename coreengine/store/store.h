@@ -8,7 +8,7 @@
  * A run has at most one owner, who holds a lease. Each hand-over raises the run's fence; a write with an older fence is
  * refused, however late its process wakes up.
  *
- * This header includes the others, a part each; those who need one part include that (README.md has the list). */
+ * This header includes the others, a part each (README.md has the list). */
 #ifndef RV_STORE_H
 #define RV_STORE_H
 

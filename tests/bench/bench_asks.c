@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "coreengine/app/services.h"
-#include "coreengine/store/entities.h"
+#include "coreengine/store/store.h"
 #include "tests/bench/bench_kit.h"
 
 #define ASKS 40

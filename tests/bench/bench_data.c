@@ -13,7 +13,7 @@
 
 #include "coreengine/knowledge/knowledge.h"
 #include "coreengine/match/match.h"
-#include "coreengine/store/entities.h"
+#include "coreengine/store/store.h"
 #include "tests/bench/bench_kit.h"
 
 #define PER_PUT   100

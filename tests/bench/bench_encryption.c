@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "coreengine/store/encryption.h"
+#include "coreengine/store/store.h"
 #include "tests/bench/bench_kit.h"
 
 #define T0 INT64_C(1700000000000000)

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "coreengine/store/tasks.h"
+#include "coreengine/store/store.h"
 #include "tests/bench/bench_kit.h"
 #include "tests/bench/scale_fill.h"
 

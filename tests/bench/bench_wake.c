@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "coreengine/store/tasks.h"
+#include "coreengine/store/store.h"
 #include "tests/bench/bench_kit.h"
 
 #define IDLE_MS 30 /* after a task, before the next: the worker has said how it ended */

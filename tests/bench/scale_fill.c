@@ -2,7 +2,7 @@
 #include "tests/bench/scale_fill.h"
 
 #include "coreengine/store/sql/driver_internal.h"
-#include "coreengine/store/upkeep.h"
+#include "coreengine/store/store.h"
 #include "coreengine/store/upkeep/tables_internal.h"
 
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* Each allocation of a copy fails once, SQLite's own included: RV_E_NOMEM, no leak, and the same call again finishes
  * the copy, with the rows that it would have had. */
 #include "coreengine/store/store.h"
-#include "coreengine/store/upkeep.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/suites.h"

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "coreengine/store/encryption.h"
-#include "coreengine/store/entities.h"
 #include "coreengine/store/store.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"

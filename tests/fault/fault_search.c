@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "coreengine/knowledge/knowledge.h"
-#include "coreengine/store/entities.h"
+#include "coreengine/store/store.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/suites.h"

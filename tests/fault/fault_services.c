@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "coreengine/app/services.h"
-#include "coreengine/store/entities.h"
+#include "coreengine/store/store.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/suites.h"

@@ -12,7 +12,6 @@
 
 #include "coreengine/app/past.h"
 #include "coreengine/app/work.h"
-#include "coreengine/store/schedules.h"
 #include "coreengine/store/store.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"

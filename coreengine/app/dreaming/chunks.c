@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "coreengine/app/dreaming/dreaming_internal.h"
-#include "coreengine/store/sessions.h"
+#include "coreengine/store/store.h"
 
 #define MAX_EXCERPT 500 /* code points of an upload in a chunk */
 #define MAX_UPLOADS 20  /* that a chunk speaks of */

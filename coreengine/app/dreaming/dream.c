@@ -4,7 +4,7 @@
 #include "coreengine/app/past.h"
 #include "coreengine/app/recover.h"
 #include "coreengine/base/base.h"
-#include "coreengine/store/runs.h"
+#include "coreengine/store/store.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,8 +3,7 @@
 #define RV_APP_DREAMING_INTERNAL_H
 
 #include "coreengine/app/memory.h"
-#include "coreengine/store/entities.h"
-#include "coreengine/store/sessions.h"
+#include "coreengine/store/store.h"
 
 /* Sessions of the user, last touched first, without those in which dreamers work. */
 struct dream_sessions {

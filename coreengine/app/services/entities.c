@@ -7,7 +7,7 @@
 #include "coreengine/app/services/services_internal.h"
 #include "coreengine/base/base.h"
 #include "coreengine/calendar/calendar.h"
-#include "coreengine/store/entities.h"
+#include "coreengine/store/store.h"
 #include "envelope/envelope.h"
 
 #define MAX_WHY   ((size_t)64 << 10) /* bytes of the reasons why rows were refused */

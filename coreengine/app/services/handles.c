@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "coreengine/app/services/services_internal.h"
-#include "coreengine/store/encryption.h"
+#include "coreengine/store/store.h"
 
 #define MAX_IDLE 4 /* more handles are closed when their asks end: each keeps an index of its own in memory */
 

@@ -6,7 +6,7 @@
 #include "coreengine/app/recover.h"
 #include "coreengine/app/services/services_internal.h"
 #include "coreengine/base/base.h"
-#include "coreengine/store/runs.h"
+#include "coreengine/store/store.h"
 #include "envelope/envelope.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #define RV_WORK_HOOK_INTERNAL_H
 
 #include "coreengine/app/worker/worker_internal.h"
-#include "coreengine/store/clients.h"
+#include "coreengine/store/store.h"
 
 #define WORK_HOOK_HEADERS 4 /* that each request has: see hook.c */
 struct work_hook {

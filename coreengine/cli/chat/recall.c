@@ -3,7 +3,7 @@
  * another program has damaged gives the lines that are whole. */
 #include "coreengine/app/app.h"
 #include "coreengine/cli/chat/chat_internal.h"
-#include "coreengine/store/encryption.h"
+#include "coreengine/store/store.h"
 
 #include <fcntl.h>
 #include <limits.h>

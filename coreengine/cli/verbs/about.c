@@ -5,7 +5,7 @@
 #include "coreengine/base/base.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 #include "coreengine/server/server.h"
-#include "coreengine/store/entities.h"
+#include "coreengine/store/store.h"
 
 #include <json-c/json_c_version.h>
 #include <string.h>

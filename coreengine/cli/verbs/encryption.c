@@ -1,5 +1,5 @@
 /* reeve encryption: which tenants' rows are encrypted, and by which keys. */
-#include "coreengine/store/encryption.h"
+#include "coreengine/store/store.h"
 
 #include "coreengine/cli/show/table_internal.h"
 #include "coreengine/cli/verbs/verbs_internal.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "coreengine/store/journal/journal_internal.h"
-#include "coreengine/store/sessions.h"
+#include "coreengine/store/store.h"
 
 #define MAX_TEXT ((size_t)64 << 20) /* bytes of the input that a run's first record has: RV_STATE_MAX_BYTES */
 

@@ -2,7 +2,7 @@
 #ifndef RV_TESTS_STORE_SECRETS_H
 #define RV_TESTS_STORE_SECRETS_H
 
-#include "coreengine/store/encryption.h"
+#include "coreengine/store/store.h"
 
 #include "coreengine/store/encryption/vault_internal.h"
 #include "coreengine/store/store_internal.h"

@@ -1,5 +1,5 @@
 #include "tests/contract/store/tasks.h"
-#include "coreengine/store/tasks.h"
+#include "coreengine/store/store.h"
 
 struct rv_new_task new_task(const char *id)
 {

@@ -1,5 +1,5 @@
 /* The fault points: each operation passes one before and one after, and what a hook makes of them. */
-#include "coreengine/store/tasks.h"
+#include "coreengine/store/store.h"
 #include "tests/contract/store/faults.h"
 #include "tests/contract/store/schedules.h"
 

@@ -1,6 +1,5 @@
 /* Chunks of sessions: made once, with the turn that completes them, of that owner's messages alone. */
-#include "coreengine/store/entities.h"
-#include "coreengine/store/sessions.h"
+#include "coreengine/store/store.h"
 #include "tests/contract/store/entities.h"
 
 #define THRESHOLD 10

@@ -1,5 +1,5 @@
 /* Workers, their duties, and the runs that wait for one of them because no process drives them. */
-#include "coreengine/store/tasks.h"
+#include "coreengine/store/store.h"
 #include "tests/contract/store/tasks.h"
 
 static int put(struct world *w, const char *name, int64_t began, int64_t seen)

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "coreengine/store/store.h"
-#include "coreengine/store/upkeep.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/postgres.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "coreengine/app/memory.h"
-#include "coreengine/store/sessions.h"
+#include "coreengine/store/store.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/app/suites.h"
 

@@ -7,7 +7,7 @@
 
 #include "coreengine/app/entities.h"
 #include "coreengine/app/past.h"
-#include "coreengine/store/entities.h"
+#include "coreengine/store/store.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/app/suites.h"
 

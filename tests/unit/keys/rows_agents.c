@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/store/entities.h"
+#include "coreengine/store/store.h"
 #include "tests/unit/chat/world.h"
 #include "tests/unit/keys/rows.h"
 

@@ -3,7 +3,7 @@
 #define P8_TEST_DATA_H
 
 #include "coreengine/app/services.h"
-#include "coreengine/store/entities.h"
+#include "coreengine/store/store.h"
 #include "tests/unit/p8/room.h"
 
 struct data {

@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/store/encryption.h"
-#include "coreengine/store/schedules.h"
+#include "coreengine/store/store.h"
 #include "tests/unit/p8/data.h"
 
 #define SOON  INT64_C(7226582400000000) /* 2199-01-01T00:00:00Z */

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "coreengine/store/runs.h"
+#include "coreengine/store/store.h"
 #include "tests/unit/p8/data.h"
 
 #define POET "name: poet\\ndescription: You write verse.\\n# a comment\\n"

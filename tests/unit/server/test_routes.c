@@ -4,7 +4,7 @@
 
 #include "coreengine/server/body_internal.h"
 #include "coreengine/server/handlers_internal.h"
-#include "coreengine/store/entities.h"
+#include "coreengine/store/store.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/server/suites.h"
 

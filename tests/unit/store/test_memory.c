@@ -4,8 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "coreengine/store/entities.h"
-#include "coreengine/store/sessions.h"
+#include "coreengine/store/store.h"
 #include "tests/unit/store/world.h"
 
 #define THRESHOLD  600
