@@ -10,8 +10,8 @@
 #ifndef RV_APP_CHAT_H
 #define RV_APP_CHAT_H
 
-#include "coreengine/app/app.h"
 #include "coreengine/app/services.h"
+#include "coreengine/app/workspace.h"
 
 typedef struct rv_chat rv_chat;
 

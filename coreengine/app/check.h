@@ -4,7 +4,7 @@
 #define RV_APP_CHECK_H
 
 #include "config/analysis/analysis.h"
-#include "coreengine/app/app.h"
+#include "coreengine/app/workspace.h"
 #include "coreengine/model/llm/llm.h"
 #include "coreengine/sim/sim.h"
 #include "coreengine/tools/plugin/plugin.h"

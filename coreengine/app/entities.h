@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "coreengine/app/app.h"
+#include "coreengine/app/workspace.h"
 #include "coreengine/store/store.h"
 
 /* --- Rows --- */

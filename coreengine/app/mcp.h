@@ -12,8 +12,8 @@
 #ifndef RV_APP_MCP_H
 #define RV_APP_MCP_H
 
-#include "coreengine/app/app.h"
 #include "coreengine/app/work.h"
+#include "coreengine/app/workspace.h"
 #include "coreengine/mcp/mcp.h"
 
 #define RV_APP_MCP_LOOK_MS 50 /* between two looks at runs that clients wait for */

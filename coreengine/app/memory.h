@@ -4,7 +4,7 @@
 #ifndef RV_APP_MEMORY_H
 #define RV_APP_MEMORY_H
 
-#include "coreengine/app/app.h"
+#include "coreengine/app/workspace.h"
 #include "coreengine/base/base.h"
 #include "coreengine/knowledge/knowledge.h"
 #include "coreengine/store/store.h"

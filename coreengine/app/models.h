@@ -3,7 +3,7 @@
 #ifndef RV_APP_MODELS_H
 #define RV_APP_MODELS_H
 
-#include "coreengine/app/app.h"
+#include "coreengine/app/workspace.h"
 #include "coreengine/knowledge/knowledge.h"
 #include "coreengine/model/provider/provider.h"
 

@@ -3,7 +3,7 @@
 #ifndef RV_APP_PAST_H
 #define RV_APP_PAST_H
 
-#include "coreengine/app/app.h"
+#include "coreengine/app/workspace.h"
 
 #define RV_APP_MAX_TEXT ((size_t)256 << 20) /* of what is told of one run */
 

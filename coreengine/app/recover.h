@@ -3,7 +3,7 @@
 #ifndef RV_APP_RECOVER_H
 #define RV_APP_RECOVER_H
 
-#include "coreengine/app/app.h"
+#include "coreengine/app/workspace.h"
 
 /* --- Runs that another process left behind --- */
 #define RV_APP_CRASHES 3 /* in a row, from which on a run is recovered last, and in a process of its own */

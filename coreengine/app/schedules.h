@@ -5,7 +5,7 @@
 #ifndef RV_APP_SCHEDULES_H
 #define RV_APP_SCHEDULES_H
 
-#include "coreengine/app/app.h"
+#include "coreengine/app/workspace.h"
 #include "coreengine/calendar/calendar.h"
 #include "coreengine/store/store.h"
 

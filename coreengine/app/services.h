@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "coreengine/app/app.h"
+#include "coreengine/app/workspace.h"
 
 #define RV_APP_MAX_SCHEDULES 1000 /* of one user that have not ended: capabilities add no more */
 

@@ -14,7 +14,7 @@
 #define RV_APP_STREAMS_H
 
 #include "coreengine/agent/agent.h"
-#include "coreengine/app/app.h"
+#include "coreengine/app/workspace.h"
 #include "coreengine/store/store.h"
 
 /** The stream of a run without a chat: its lines are numbers of events, pieces and "again". Its id is out. */

@@ -3,7 +3,7 @@
 #ifndef RV_APP_TESTING_H
 #define RV_APP_TESTING_H
 
-#include "coreengine/app/app.h"
+#include "coreengine/app/workspace.h"
 
 #define RV_TEST_START_US                                                                                               \
     1767225600000000 /* 2026-01-01: every test begins then, so its output is the same every time                       \

@@ -8,7 +8,7 @@
 #ifndef RV_APP_TOP_H
 #define RV_APP_TOP_H
 
-#include "coreengine/app/app.h"
+#include "coreengine/app/workspace.h"
 
 #define RV_APP_TOP_MAX_ROWS    200           /* runs of one status in a look: more than a screen shows */
 #define RV_APP_TOP_MAX_RECORDS 20000         /* records that one look reads: a fraction of a second */

@@ -3,7 +3,7 @@
 #ifndef RV_APP_UPKEEP_H
 #define RV_APP_UPKEEP_H
 
-#include "coreengine/app/app.h"
+#include "coreengine/app/workspace.h"
 #include "coreengine/store/store.h"
 
 /* --- Whole stores: all rows are concerned, of every tenant --- */

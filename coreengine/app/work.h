@@ -8,8 +8,8 @@
 
 #include <pthread.h>
 
-#include "coreengine/app/app.h"
 #include "coreengine/app/streams.h"
+#include "coreengine/app/workspace.h"
 #include "coreengine/store/store.h"
 
 #define RV_TASK_OF_RUN "run" /* type of a task that begins a run, or goes on with one */

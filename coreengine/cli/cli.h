@@ -4,9 +4,7 @@
 #ifndef RV_CLI_H
 #define RV_CLI_H
 
-#include "coreengine/app/past.h"
-#include "coreengine/app/rows.h"
-#include "coreengine/app/testing.h"
+#include "coreengine/app/app.h"
 
 enum rv_exit {
     RV_EXIT_COMPLETED = 0,

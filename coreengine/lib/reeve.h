@@ -19,16 +19,6 @@ extern "C" {
 #endif
 
 #include "coreengine/app/app.h"
-#include "coreengine/app/chat.h"
-#include "coreengine/app/check.h"
-#include "coreengine/app/models.h"
-#include "coreengine/app/past.h"
-#include "coreengine/app/recover.h"
-#include "coreengine/app/rows.h"
-#include "coreengine/app/streams.h"
-#include "coreengine/app/testing.h"
-#include "coreengine/app/upkeep.h"
-#include "coreengine/knowledge/knowledge.h"
 
 #ifdef __cplusplus
 }

@@ -11,7 +11,7 @@
 #ifndef RV_PROTOCOLS_PROTOCOLS_H
 #define RV_PROTOCOLS_PROTOCOLS_H
 
-#include "coreengine/app/chat.h"
+#include "coreengine/app/app.h"
 
 /* constant, name, meaning */
 #define RV_PROTOCOLS(X)                                                                                                \

@@ -5,7 +5,7 @@
 #ifndef RV_PROTOCOLS_INTERNAL_H
 #define RV_PROTOCOLS_INTERNAL_H
 
-#include "coreengine/app/streams.h"
+#include "coreengine/app/app.h"
 #include "coreengine/protocols/protocols.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Handlers of agents: their documents, listed, read, kept, checked, deleted; what they were before. */
 #include <string.h>
 
-#include "coreengine/app/chat.h"
+#include "coreengine/app/app.h"
 #include "coreengine/server/handlers_internal.h"
 #include "coreengine/store/store.h"
 

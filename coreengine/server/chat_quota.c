@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "coreengine/app/upkeep.h"
+#include "coreengine/app/app.h"
 #include "coreengine/server/chats_internal.h"
 
 struct look {

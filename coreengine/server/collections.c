@@ -2,8 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/app/memory.h"
-#include "coreengine/app/rows.h"
+#include "coreengine/app/app.h"
 #include "coreengine/server/handlers_internal.h"
 
 #define KIND         "collections"

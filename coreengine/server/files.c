@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/app/entities.h"
+#include "coreengine/app/app.h"
 #include "coreengine/base/base.h"
 #include "coreengine/server/handlers_internal.h"
 

@@ -5,7 +5,7 @@
 #include <json-c/linkhash.h>
 #include <strings.h>
 
-#include "coreengine/app/models.h"
+#include "coreengine/app/app.h"
 #include "coreengine/server/handlers_internal.h"
 #include "coreengine/store/store.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/app/streams.h"
+#include "coreengine/app/app.h"
 #include "coreengine/server/chats_internal.h"
 #include "coreengine/server/pieces_internal.h"
 #include "coreengine/server/reader_internal.h"

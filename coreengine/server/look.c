@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/app/check.h"
+#include "coreengine/app/app.h"
 #include "coreengine/server/handlers_internal.h"
 
 #define MAX_RECORDS 1000              /* of one answer */

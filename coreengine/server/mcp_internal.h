@@ -2,7 +2,7 @@
 #ifndef RV_SERVER_MCP_INTERNAL_H
 #define RV_SERVER_MCP_INTERNAL_H
 
-#include "coreengine/app/mcp.h"
+#include "coreengine/app/app.h"
 #include "coreengine/server/reader_internal.h"
 
 #include <pthread.h>

@@ -3,9 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/app/entities.h"
-#include "coreengine/app/memory.h"
-#include "coreengine/app/models.h"
+#include "coreengine/app/app.h"
 #include "coreengine/server/handlers_internal.h"
 
 static void answer(struct srv_call *c, int status, json_object *value)

@@ -2,8 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/app/schedules.h"
-#include "coreengine/app/work.h"
+#include "coreengine/app/app.h"
 #include "coreengine/server/handlers_internal.h"
 
 #define MAX_LABELS  16 /* of one task; more is an error */

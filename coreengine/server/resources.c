@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/app/entities.h"
+#include "coreengine/app/app.h"
 #include "coreengine/server/handlers_internal.h"
 
 #define MAX_WHERE 8 /* conditions of one query; more is an error */

@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/app/models.h"
-#include "coreengine/app/schedules.h"
+#include "coreengine/app/app.h"
 #include "coreengine/knowledge/knowledge.h"
 #include "coreengine/server/body_internal.h"
 #include "coreengine/server/handlers_internal.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "coreengine/app/models.h"
+#include "coreengine/app/app.h"
 #include "coreengine/server/handlers_internal.h"
 #include "coreengine/store/store.h"
 

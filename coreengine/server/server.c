@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "coreengine/app/chat.h"
+#include "coreengine/app/app.h"
 #include "coreengine/base/loop.h"
 #include "coreengine/server/body_internal.h"
 #include "coreengine/server/follow_internal.h"

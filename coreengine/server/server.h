@@ -6,7 +6,7 @@
 #ifndef RV_SERVER_H
 #define RV_SERVER_H
 
-#include "coreengine/app/work.h"
+#include "coreengine/app/app.h"
 #include "coreengine/identity/identity.h"
 #include "coreengine/telemetry/telemetry.h"
 

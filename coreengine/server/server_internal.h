@@ -6,11 +6,7 @@
 #include <stdatomic.h>
 #include <uv.h>
 
-#include "coreengine/app/past.h"
-#include "coreengine/app/rows.h"
-#include "coreengine/app/streams.h"
-#include "coreengine/app/upkeep.h"
-#include "coreengine/app/work.h"
+#include "coreengine/app/app.h"
 #include "coreengine/http/http.h"
 #include "coreengine/protocols/protocols.h"
 #include "coreengine/server/loop_internal.h"

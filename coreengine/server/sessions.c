@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/app/chat.h"
-#include "coreengine/app/memory.h"
+#include "coreengine/app/app.h"
 #include "coreengine/server/handlers_internal.h"
 
 static int write_session(void *self, const struct rv_session_row *row, rv_err **err)

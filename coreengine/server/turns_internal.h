@@ -2,7 +2,7 @@
 #ifndef RV_SERVER_TURNS_INTERNAL_H
 #define RV_SERVER_TURNS_INTERNAL_H
 
-#include "coreengine/app/chat.h"
+#include "coreengine/app/app.h"
 #include "coreengine/server/chats_internal.h"
 #include "coreengine/server/view_internal.h"
 

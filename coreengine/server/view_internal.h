@@ -2,7 +2,7 @@
 #ifndef RV_SERVER_VIEW_INTERNAL_H
 #define RV_SERVER_VIEW_INTERNAL_H
 
-#include "coreengine/app/streams.h"
+#include "coreengine/app/app.h"
 #include "coreengine/server/server_internal.h"
 
 struct srv_cursor { /* the last block that a client has */

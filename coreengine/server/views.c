@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/app/chat.h"
+#include "coreengine/app/app.h"
 #include "coreengine/server/handlers_internal.h"
 #include "coreengine/server/mcp_internal.h"
 

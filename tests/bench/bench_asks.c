@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "coreengine/app/services.h"
+#include "coreengine/app/app.h"
 #include "coreengine/store/store.h"
 #include "tests/bench/bench_kit.h"
 

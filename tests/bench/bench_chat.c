@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "coreengine/app/chat.h"
+#include "coreengine/app/app.h"
 #include "tests/bench/bench_kit.h"
 
 #define LAST 9 /* turns that are measured */

@@ -9,8 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "coreengine/app/past.h"
-#include "coreengine/app/work.h"
+#include "coreengine/app/app.h"
 #include "tests/bench/bench_kit.h"
 
 #define MAX_WORKERS 64

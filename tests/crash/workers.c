@@ -16,7 +16,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include "coreengine/app/past.h"
+#include "coreengine/app/app.h"
 #include "tests/crash/workers.h"
 
 #define PIPELINE                                                                                                       \

@@ -2,7 +2,7 @@
 #ifndef RV_TESTS_CRASH_WORKERS_H
 #define RV_TESTS_CRASH_WORKERS_H
 
-#include "coreengine/app/work.h"
+#include "coreengine/app/app.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/postgres.h"
 

@@ -6,10 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/app/past.h"
-#include "coreengine/app/testing.h"
-#include "coreengine/app/top.h"
-#include "coreengine/app/upkeep.h"
+#include "coreengine/app/app.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/suites.h"

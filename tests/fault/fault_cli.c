@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "coreengine/app/streams.h"
+#include "coreengine/app/app.h"
 #include "coreengine/cli/cli.h"
 #include "coreengine/cli/markdown/markdown_internal.h"
 #include "coreengine/cli/top/top_internal.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/app/memory.h"
+#include "coreengine/app/app.h"
 #include "coreengine/conversation/conversation.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "coreengine/app/services.h"
+#include "coreengine/app/app.h"
 #include "coreengine/store/store.h"
 #include "coreengine/tools/script/script.h"
 #include "tests/kit/fault.h"

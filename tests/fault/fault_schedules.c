@@ -4,8 +4,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "coreengine/app/past.h"
-#include "coreengine/app/schedules.h"
+#include "coreengine/app/app.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/suites.h"

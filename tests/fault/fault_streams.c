@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/app/past.h"
-#include "coreengine/app/streams.h"
+#include "coreengine/app/app.h"
 #include "coreengine/store/store.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/app/chat.h"
+#include "coreengine/app/app.h"
 #include "tests/kit/catalog.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"

@@ -10,8 +10,7 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "coreengine/app/past.h"
-#include "coreengine/app/work.h"
+#include "coreengine/app/app.h"
 #include "coreengine/store/store.h"
 #include "tests/kit/fault.h"
 #include "tests/kit/kit.h"

@@ -2,7 +2,7 @@
 #ifndef RV_CLI_CHAT_CHAT_INTERNAL_H
 #define RV_CLI_CHAT_CHAT_INTERNAL_H
 
-#include "coreengine/app/chat.h"
+#include "coreengine/app/app.h"
 #include "coreengine/cli/cli.h"
 
 #define RV_CLI_MAX_MESSAGE ((size_t)8 << 20) /* bytes of one message */

@@ -1,5 +1,5 @@
 /* Input at the prompt that is not a message: /commands, and the words that end the chat; the history of the session. */
-#include "coreengine/app/rows.h"
+#include "coreengine/app/app.h"
 #include "coreengine/cli/chat/chat_internal.h"
 #include "coreengine/cli/markdown/markdown_internal.h"
 #include "coreengine/cli/show/table_internal.h"

@@ -1,7 +1,7 @@
 /* A turn as a person watches it: words as they come on stdout, beneath labels that say whose they are, as the Markdown
  * that they are; on stderr a card for each call (what it was, how long it took, the beginning of its result or why it
  * failed), agent and action. What is shown is decided by the sink. */
-#include "coreengine/app/streams.h"
+#include "coreengine/app/app.h"
 #include "coreengine/base/base.h"
 #include "coreengine/cli/chat/chat_internal.h"
 #include "coreengine/cli/markdown/markdown_internal.h"

@@ -1,6 +1,6 @@
 /* Commands about the turns of a session: taking the last one back, saying it again, what all of them took, and the
  * conversation as a file. */
-#include "coreengine/app/rows.h"
+#include "coreengine/app/app.h"
 #include "coreengine/cli/chat/chat_internal.h"
 #include "coreengine/cli/show/table_internal.h"
 

@@ -1,7 +1,7 @@
 /* A look at a store as lines: what all runs do, a row for each, and their sum. Columns are as wide as what they have;
  * where that is too wide, the widest ones are cut first, and then columns are left out, the least important first.
  * Texts of others are made safe, and are cut by the columns that they take on a screen. */
-#include "coreengine/app/rows.h"
+#include "coreengine/app/app.h"
 #include "coreengine/cli/show/width_internal.h"
 #include "coreengine/cli/top/top_internal.h"
 

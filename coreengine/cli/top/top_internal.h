@@ -2,7 +2,7 @@
 #ifndef RV_CLI_TOP_TOP_INTERNAL_H
 #define RV_CLI_TOP_TOP_INTERNAL_H
 
-#include "coreengine/app/top.h"
+#include "coreengine/app/app.h"
 #include "coreengine/cli/cli.h"
 
 #define RV_CLI_TOP_MAX_TEXT ((size_t)1 << 20) /* of one screen */

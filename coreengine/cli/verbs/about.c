@@ -1,7 +1,6 @@
 /* The verbs about reeve itself: version, docs. */
 #include "config/agentdoc/agentdoc.h"
-#include "coreengine/app/check.h"
-#include "coreengine/app/upkeep.h"
+#include "coreengine/app/app.h"
 #include "coreengine/base/base.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 #include "coreengine/server/server.h"

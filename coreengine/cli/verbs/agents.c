@@ -1,6 +1,5 @@
 /* reeve agents list, show, prompt: the agents, one of them as its document, and what a model is told by it. */
-#include "coreengine/app/chat.h"
-#include "coreengine/app/rows.h"
+#include "coreengine/app/app.h"
 #include "coreengine/cli/show/table_internal.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 #include "coreengine/conversation/conversation.h"

@@ -1,6 +1,5 @@
 /* reeve agents put, validate, delete. */
-#include "coreengine/app/chat.h"
-#include "coreengine/app/rows.h"
+#include "coreengine/app/app.h"
 #include "coreengine/base/base.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 

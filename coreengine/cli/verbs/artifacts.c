@@ -1,5 +1,5 @@
 /* reeve artifacts: what planned calls made for people: listed, shown, and saved as files. */
-#include "coreengine/app/rows.h"
+#include "coreengine/app/app.h"
 
 #include <string.h>
 #include <sys/stat.h>

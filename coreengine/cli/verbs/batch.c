@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "coreengine/app/work.h"
+#include "coreengine/app/app.h"
 #include "coreengine/cli/outlet_internal.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 

@@ -1,7 +1,6 @@
 /* The verbs that look at a pipeline without running it: lint, graph, explain, schema. */
-#include "coreengine/app/check.h"
 #include "config/analysis/analysis.h"
-#include "coreengine/app/upkeep.h"
+#include "coreengine/app/app.h"
 #include "coreengine/base/base.h"
 #include "coreengine/cli/verbs/files_internal.h"
 #include "coreengine/cli/verbs/verbs_internal.h"

@@ -1,5 +1,5 @@
 /* reeve doctor: what is there on this machine, and what is missing. */
-#include "coreengine/app/models.h"
+#include "coreengine/app/app.h"
 #include "coreengine/base/base.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 

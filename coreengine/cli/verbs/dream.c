@@ -1,5 +1,5 @@
 /* reeve dream: looks back over what a user did lately, and keeps what belongs together. */
-#include "coreengine/app/memory.h"
+#include "coreengine/app/app.h"
 #include "coreengine/cli/outlet_internal.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 

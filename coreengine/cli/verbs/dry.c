@@ -1,5 +1,5 @@
 /* reeve run --dry-run: what would be sent to models and what it can cost; nothing is run. */
-#include "coreengine/app/check.h"
+#include "coreengine/app/app.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <string.h>

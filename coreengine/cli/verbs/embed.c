@@ -1,6 +1,6 @@
 /* reeve embed: texts as vectors, asked of a provider without any pipeline; without texts, the rows of the store that
  * have no vectors yet. */
-#include "coreengine/app/models.h"
+#include "coreengine/app/app.h"
 #include "coreengine/base/base.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 

@@ -1,5 +1,5 @@
 /* reeve entities: rows of all kinds; lists of them, one of them, rows from lines of JSON, deletions. */
-#include "coreengine/app/entities.h"
+#include "coreengine/app/app.h"
 #include "coreengine/base/base.h"
 #include "coreengine/cli/show/table_internal.h"
 #include "coreengine/cli/verbs/verbs_internal.h"

@@ -1,5 +1,5 @@
 /* reeve fn: every pure rule as a JSON filter. */
-#include "coreengine/app/check.h"
+#include "coreengine/app/app.h"
 #include "coreengine/base/base.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 

@@ -1,5 +1,5 @@
 /* reeve gc: upkeep of a store: runs that no rule keeps, space that no run needs, a check, a copy. */
-#include "coreengine/app/upkeep.h"
+#include "coreengine/app/app.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <stdlib.h>

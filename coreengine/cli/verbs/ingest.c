@@ -1,5 +1,5 @@
 /* reeve ingest: reads files and folders into the store. */
-#include "coreengine/app/entities.h"
+#include "coreengine/app/app.h"
 #include "coreengine/base/base.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 #include "coreengine/match/match.h"

@@ -1,7 +1,6 @@
 /* reeve inspect: what capabilities offer, without running any of it; and the process that has the code of one with
  * `isolation: process`. */
-#include "coreengine/app/check.h"
-#include "coreengine/app/rows.h"
+#include "coreengine/app/app.h"
 #include "coreengine/base/base.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 

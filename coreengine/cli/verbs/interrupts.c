@@ -2,9 +2,7 @@
  * (reeve resume): cancelling, sweeping, pruning. */
 #include <string.h>
 
-#include "coreengine/app/past.h"
-#include "coreengine/app/rows.h"
-#include "coreengine/app/work.h"
+#include "coreengine/app/app.h"
 #include "coreengine/cli/show/table_internal.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 

@@ -1,6 +1,6 @@
 /* reeve mcp: the Model Context Protocol, as a server and as a client; and what a person allows a server: logins, tools
  * that changed. */
-#include "coreengine/app/mcp.h"
+#include "coreengine/app/app.h"
 #include "coreengine/cli/show/table_internal.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 

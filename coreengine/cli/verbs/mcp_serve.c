@@ -1,7 +1,6 @@
 /* reeve mcp serve: pipelines, agents and data as tools of a client of the Model Context Protocol, on standard input and
  * output. */
-#include "coreengine/app/mcp.h"
-#include "coreengine/app/work.h"
+#include "coreengine/app/app.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <string.h>

@@ -1,8 +1,6 @@
 /* reeve moments: memory of conversations; lists, one of them, chunks made by hand, the feed of a user's days. And what
  * else is told of sessions with it: their timeline, copies, a search. */
-#include "coreengine/app/entities.h"
-#include "coreengine/app/memory.h"
-#include "coreengine/app/models.h"
+#include "coreengine/app/app.h"
 #include "coreengine/base/base.h"
 #include "coreengine/cli/show/table_internal.h"
 #include "coreengine/cli/verbs/verbs_internal.h"

@@ -1,5 +1,5 @@
 /* reeve new */
-#include "coreengine/app/gallery.h"
+#include "coreengine/app/app.h"
 #include "coreengine/cli/show/table_internal.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 

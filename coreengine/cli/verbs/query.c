@@ -1,6 +1,6 @@
 /* reeve query: what the knowledge in a store says, one question of a command line, of each line of a pipe, or at a
  * prompt. */
-#include "coreengine/app/models.h"
+#include "coreengine/app/app.h"
 #include "coreengine/cli/chat/chat_internal.h"
 #include "coreengine/cli/show/table_internal.h"
 #include "coreengine/cli/verbs/verbs_internal.h"

@@ -1,6 +1,5 @@
 /* reeve run, reeve resume */
-#include "coreengine/app/recover.h"
-#include "coreengine/app/work.h"
+#include "coreengine/app/app.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 #include "coreengine/cli/verbs/watch_internal.h"
 

@@ -1,6 +1,5 @@
 /* reeve runs: the list of runs, and a fork of one. */
-#include "coreengine/app/recover.h"
-#include "coreengine/app/work.h"
+#include "coreengine/app/app.h"
 #include "coreengine/cli/show/width_internal.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 

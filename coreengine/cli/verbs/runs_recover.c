@@ -1,5 +1,5 @@
 /* reeve runs cancel, reeve runs recover: runs whose owner is elsewhere, or gone. */
-#include "coreengine/app/recover.h"
+#include "coreengine/app/app.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <stdlib.h>

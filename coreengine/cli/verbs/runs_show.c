@@ -1,6 +1,5 @@
 /* reeve runs show: what one run was started with, what it did, what it waits for. */
-#include "coreengine/app/rows.h"
-#include "coreengine/app/work.h"
+#include "coreengine/app/app.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <json-c/linkhash.h>

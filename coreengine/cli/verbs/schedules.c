@@ -1,11 +1,9 @@
 /* reeve schedules: adding them (a pipeline, or a task of any type, at a time or again and again), the list, and ending
  * them. */
-#include "coreengine/app/schedules.h"
+#include "coreengine/app/app.h"
 
 #include <string.h>
 
-#include "coreengine/app/past.h"
-#include "coreengine/app/work.h"
 #include "coreengine/cli/show/table_internal.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 

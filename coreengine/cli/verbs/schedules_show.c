@@ -1,6 +1,5 @@
 /* reeve schedules show, next: one schedule, its last firings and next times; and when an expression fires. */
-#include "coreengine/app/past.h"
-#include "coreengine/app/schedules.h"
+#include "coreengine/app/app.h"
 #include "coreengine/calendar/calendar.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 

@@ -1,6 +1,5 @@
 /* reeve sessions: the list, and what users may change: a session's name, type and status, and what is deleted. */
-#include "coreengine/app/chat.h"
-#include "coreengine/app/rows.h"
+#include "coreengine/app/app.h"
 #include "coreengine/cli/show/table_internal.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 

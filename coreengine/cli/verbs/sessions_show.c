@@ -1,5 +1,5 @@
 /* reeve sessions show, messages, export: a conversation for people, as rows for programs, and as a document. */
-#include "coreengine/app/rows.h"
+#include "coreengine/app/app.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <stdlib.h>

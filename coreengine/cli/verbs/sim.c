@@ -1,5 +1,5 @@
 /* reeve sim: drive a pipeline through thousands of made-up runs, with faults. */
-#include "coreengine/app/check.h"
+#include "coreengine/app/app.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <stdlib.h>

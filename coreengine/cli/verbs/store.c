@@ -1,5 +1,5 @@
 /* reeve store: a whole store checked, copied, brought forward, backed up. */
-#include "coreengine/app/upkeep.h"
+#include "coreengine/app/app.h"
 #include "coreengine/cli/show/table_internal.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 

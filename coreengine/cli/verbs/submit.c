@@ -1,5 +1,5 @@
 /* reeve submit: a run for the queue. */
-#include "coreengine/app/work.h"
+#include "coreengine/app/app.h"
 #include "coreengine/calendar/calendar.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 

@@ -1,5 +1,5 @@
 /* reeve tasks: the list, what people do with tasks (retry, cancel, delete old ones), and the shares of tenants. */
-#include "coreengine/app/rows.h"
+#include "coreengine/app/app.h"
 #include "coreengine/cli/show/table_internal.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 

@@ -1,5 +1,5 @@
 /* reeve tasks add: a task of any type, for the handlers of workers. */
-#include "coreengine/app/work.h"
+#include "coreengine/app/app.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <string.h>

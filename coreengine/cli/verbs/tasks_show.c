@@ -1,5 +1,5 @@
 /* reeve tasks show: one task, and what happened to it. */
-#include "coreengine/app/rows.h"
+#include "coreengine/app/app.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 
 static void put_json(rv_buf *b, const char *label, rv_str json)

@@ -2,7 +2,7 @@
 #ifndef RV_CLI_VERBS_TEST_REPORT_INTERNAL_H
 #define RV_CLI_VERBS_TEST_REPORT_INTERNAL_H
 
-#include "coreengine/app/testing.h"
+#include "coreengine/app/app.h"
 #include "coreengine/cli/cli.h"
 
 #define RV_TEST_MAX_OUTPUT ((size_t)64 << 20) /* bytes of a report */

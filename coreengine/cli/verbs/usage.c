@@ -1,9 +1,7 @@
 /* reeve usage: what users and tenants may use, and have used. */
 #include <limits.h>
 
-#include "coreengine/app/entities.h"
-#include "coreengine/app/past.h"
-#include "coreengine/app/upkeep.h"
+#include "coreengine/app/app.h"
 #include "coreengine/cli/show/table_internal.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 

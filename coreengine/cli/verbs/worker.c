@@ -1,5 +1,5 @@
 /* reeve worker: does what is queued, until it is told to stop. */
-#include "coreengine/app/work.h"
+#include "coreengine/app/app.h"
 #include "coreengine/cli/outlet_internal.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 

@@ -1,5 +1,5 @@
 /* Sessions by what they are about: names, descriptions and moments, fused, on every store. */
-#include "coreengine/app/memory.h"
+#include "coreengine/app/app.h"
 #include "tests/contract/search/search.h"
 
 static void add_session(struct world *w, const char *id, const char *user, const char *name, const char *about,

@@ -1,7 +1,6 @@
 /* Groups of the application that are written while the connection breaks: what a session and its copy are made of, a
  * moment with its session. */
-#include "coreengine/app/chat.h"
-#include "coreengine/app/memory.h"
+#include "coreengine/app/app.h"
 #include "tests/integration/postgres/lost.h"
 
 static void make_talk(struct scene *sc)

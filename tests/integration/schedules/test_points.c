@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/app/past.h"
-#include "coreengine/app/schedules.h"
+#include "coreengine/app/app.h"
 #include "tests/integration/schedules/suites.h"
 #include "tests/kit/kit.h"
 #include "tests/kit/postgres.h"

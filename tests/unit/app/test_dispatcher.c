@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "coreengine/app/past.h"
+#include "coreengine/app/app.h"
 #include "coreengine/app/worker/worker_internal.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/app/suites.h"

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "coreengine/app/memory.h"
+#include "coreengine/app/app.h"
 #include "coreengine/store/store.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/app/suites.h"

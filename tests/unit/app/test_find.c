@@ -5,8 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "coreengine/app/entities.h"
-#include "coreengine/app/past.h"
+#include "coreengine/app/app.h"
 #include "coreengine/store/store.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/app/suites.h"

@@ -1,5 +1,5 @@
 /* Timelines, copies and searches of sessions, moments with a session, the feed: each within its scope. */
-#include "coreengine/app/memory.h"
+#include "coreengine/app/app.h"
 
 #include <check.h>
 #include <stdio.h>

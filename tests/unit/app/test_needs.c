@@ -1,5 +1,5 @@
 /* What a task needs and a worker offers: labels, and capabilities by version. */
-#include "coreengine/app/work.h"
+#include "coreengine/app/app.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/app/suites.h"
 

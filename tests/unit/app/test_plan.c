@@ -2,8 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/app/past.h"
-#include "coreengine/app/schedules.h"
+#include "coreengine/app/app.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/app/suites.h"
 

@@ -1,7 +1,7 @@
 /* Pass rates and their intervals: the values were computed apart from the code, with seven digits. */
 #include <math.h>
 
-#include "coreengine/app/testing.h"
+#include "coreengine/app/app.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/app/suites.h"
 

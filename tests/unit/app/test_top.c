@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/app/past.h"
-#include "coreengine/app/top.h"
+#include "coreengine/app/app.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/app/suites.h"
 

@@ -4,7 +4,7 @@
 
 #include <check.h>
 
-#include "coreengine/app/chat.h"
+#include "coreengine/app/app.h"
 #include "tests/kit/kit.h"
 
 struct world {

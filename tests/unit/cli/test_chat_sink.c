@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coreengine/app/streams.h"
+#include "coreengine/app/app.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/cli/suites.h"
 

@@ -1,7 +1,7 @@
 /* Texts in YAML: whatever they are, reading gives them again, byte for byte. */
 #include <string.h>
 
-#include "coreengine/app/rows.h"
+#include "coreengine/app/app.h"
 #include "coreengine/lang/lang.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/cli/suites.h"

@@ -2,7 +2,7 @@
 #ifndef P8_TEST_DATA_H
 #define P8_TEST_DATA_H
 
-#include "coreengine/app/services.h"
+#include "coreengine/app/app.h"
 #include "coreengine/store/store.h"
 #include "tests/unit/p8/room.h"
 
