@@ -30,7 +30,7 @@ struct rv_price {
     int64_t cached, cache_write; /* input that a cache had, or was given; RV_UNSET: as other input */
 };
 
-struct rv_model_config {                            /* the pipeline owns all that it points to */
+struct rv_model_config {                            /* owned by the pipeline, with all that it points to */
     const char *role;                               /* in the pipeline's arena, as all texts here */
     const char *provider, *model;                   /* "openai:gpt-4.1-mini" split at the first colon */
     bool has_temperature, has_max_tokens, optional; /* optional: the role vanishes when its ${env:} is unset */
@@ -90,7 +90,7 @@ struct rv_state_field {
     struct rv_src src;
 };
 
-/* A loaded pipeline. All texts and arrays live in its arena, and die with it. */
+/* A loaded pipeline. All texts and arrays are in its arena, and die with it. */
 struct rv_pipeline {
     const char *name, *description, *file, *dir; /* file: as given; dir: its folder, "." at least */
     struct rv_agent *agents;                     /* sorted by stage_order, stable */
@@ -204,7 +204,7 @@ int rv_agent_child_text(const struct rv_pipeline *p, const struct rv_agent *a);
  * may become false. */
 RV_MUST_CHECK int rv_pipeline_bind_agents(struct rv_pipeline *p, const struct rv_agent_source *source,
                                           rv_findings *findings, rv_err **err);
-/* A document that was bound; a caller that makes the same pipeline again needs it. In its arena. */
+/* A document that was bound; a caller that makes the same pipeline again needs it. Texts are in its arena. */
 struct rv_bound_agent {
     const char *name, *place;
     rv_str text;

@@ -62,7 +62,7 @@ struct rv_pipeline_internal {
     size_t n_inner, cap_files;
 };
 
-/* What the pipeline owns outside of its arena, in the order in which it was made. */
+/* Owned by the pipeline outside of its arena, in the order in which it was made. */
 struct rv_owned {
     struct rv_owned *next;
     rv_expr *expr;
@@ -99,7 +99,7 @@ struct rv_loader {
     int rc; /* RV_E_NOMEM; sticky */
 };
 
-/* The tables, in the order of the reference page. */
+/* The tables, in the order of the reference page. All is static. */
 struct rv_key_table {
     const char *name;  /* of the map: "pipeline", "agent", ...; its schema is #/$defs/<name> */
     const char *title; /* one line for the reference page */
@@ -249,7 +249,7 @@ struct rv_pipeline *config_pipeline_blank(rv_str text, const char *name, const c
 
 /* Small things that several sections need. */
 struct rv_loader *config_loader_of(struct rv_key_reader *r);
-/* What a key may hold: `what` is for messages ("a list of maps"), size is that of an item in memory. */
+/* What a key may hold: `what` is for messages ("a list of maps"), size is that of an item in memory. Static. */
 struct rv_items {
     enum rv_node_kind kind; /* LIST or MAP */
     const char *what;

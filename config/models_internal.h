@@ -13,7 +13,7 @@ struct rv_price config_price_of(const struct raw_price *raw);
 
 /* --- Prices: the table that is built in, and the user's own --- */
 struct rv_price_row {
-    const char *name; /* provider:model, or with a * at its end */
+    const char *name; /* provider:model, or with a * at its end; static, or borrowed from the user's table */
     struct rv_price price;
     int64_t window; /* tokens of input; 0: not known */
 };

@@ -1,4 +1,4 @@
-/* A test of a pipeline, as its file has it. Plain data in the arena of the pipeline; docs/reference/tests.md. */
+/* A test of a pipeline, as its file has it. All pointers are in its arena, or owned by it; docs/reference/tests.md. */
 #ifndef RV_CONFIG_TEST_H
 #define RV_CONFIG_TEST_H
 

@@ -6,7 +6,7 @@
 
 #define RV_TEST_AXIS_PROMPTS "prompts" /* of a matrix: labels of maps of prompts */
 
-/* The tests of a file, with one for each case and combination (test_cases.c). Nodes live as long as the pipeline. */
+/* The tests of a file, with one for each case and combination (test_cases.c). Nodes are in the arena. */
 struct rv_test_node {
     const struct rv_node *node; /* a map of a test's keys */
     bool is_named;              /* its name has something of the case */

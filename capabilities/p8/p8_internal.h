@@ -16,7 +16,7 @@
 #define MAX_RECORD_BYTES ((size_t)256 << 10) /* one line of the file of records */
 #define MAX_FILE_BYTES   ((size_t)64 << 20) /* the whole file: it is read to find out whether a record exists already */
 
-/* The state of the capability, constant after open. It owns its texts. */
+/* The state of the capability, constant after open. Its texts are owned. */
 struct p8 {        /* constant after open */
     int base;      /* the folder of the pipeline */
     char *records; /* path below it; NULL: none is configured */

@@ -145,15 +145,15 @@ enum rv_cap_kind {
     RV_CAP_SUBSCRIBER = 10,
 };
 
-/* An image or a file of a request to a model; texts that are absent are "". data is base64. The side that hands it over
- * owns the texts, until that call returns. */
+/* An image or a file of a request to a model; texts that are absent are "". data is base64. Borrowed, with
+ * its texts, from the side that hands it over, until that call returns. */
 struct rv_cap_attachment {
     const char *type; /* "image" or "file" */
     const char *url, *data, *media_type, *name;
 };
 #define RV_CAP_MAX_ATTACHMENTS 32 /* of one request */
 
-/* The host owns it with all its texts. A plugin borrows them until the function of the entry returns. */
+/* Owned by the host, with all its texts; borrowed by the plugin until the function of the entry returns. */
 struct rv_cap_call {
     uint32_t size;              /* sizeof of the host's struct: fields beyond it do not exist */
     const char *name;           /* the entry's name */
@@ -211,7 +211,7 @@ struct rv_cap_call {
 
 typedef int (*rv_cap_fn)(void *self, struct rv_cap_call *call);
 
-/* The plugin owns its texts: they live, unchanged, until close() returns. */
+/* Its texts are owned by the plugin: they live, unchanged, until close() returns. */
 struct rv_cap_entry {
     int32_t kind;     /* enum rv_cap_kind; 0 ends the list */
     const char *name; /* [a-z][a-z0-9_]*, unique within its kind; tools are known by it alone, probes too; the rest as
@@ -226,7 +226,7 @@ struct rv_cap_entry {
 #define RV_CAP_MAX_ENTRIES 1024       /* of one capability */
 #define RV_CAP_MAX_REPLY   (8u << 20) /* bytes of one answer */
 
-/* The host owns it with its texts. A plugin may use them until close() returns. */
+/* Owned by the host, with its texts; borrowed by the plugin until close() returns. */
 struct rv_cap_host {
     uint32_t size, abi;
     const char *engine_version;

@@ -10,8 +10,8 @@
 /* A document and what its texts live in. */
 struct rv_agentdoc_owner {
     struct rv_agentdoc doc; /* first: rv_agentdoc_free() finds the owner by it */
-    rv_arena *arena;
-    rv_yaml *yaml; /* NULL: the tree was made from JSON and lives in the arena */
+    rv_arena *arena;        /* owned */
+    rv_yaml *yaml;          /* owned; NULL: the tree was made from JSON and lives in the arena */
 };
 
 /* One key of the flat document, wherever it was written. What it points to is borrowed from the document; row is
@@ -24,7 +24,7 @@ struct rv_agentdoc_field {
 struct rv_agentdoc_reading {
     struct rv_key_reader keys;        /* arena, findings, how messages begin */
     struct rv_agentdoc *doc;          /* borrowed from its owner */
-    struct rv_agentdoc_field *fields; /* of the arena */
+    struct rv_agentdoc_field *fields; /* in the arena */
     size_t n_fields, max_fields;
     const struct rv_node *resources; /* NULL: none */
     const struct rv_node *properties, *required, *defs, *additional, *chained_map;

@@ -27,13 +27,13 @@ struct wire {
 };
 struct layout {
     const struct graph *g; /* borrowed */
-    struct spot *spots;    /* arena; boxes first, by node */
+    struct spot *spots;    /* in the arena; boxes first, by node */
     size_t n_spots;
-    struct wire *wires; /* arena; by edge */
-    struct link *links; /* arena */
+    struct wire *wires; /* in the arena; by edge */
+    struct link *links; /* in the arena */
     size_t n_links;
-    int **layers;       /* arena; spots of a layer from left to right */
-    size_t *layer_size; /* arena */
+    int **layers;       /* in the arena; spots of a layer from left to right */
+    size_t *layer_size; /* in the arena */
     size_t n_layers;
     int64_t width, height;
 };

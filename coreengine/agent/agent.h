@@ -36,22 +36,22 @@ struct rv_delegated; /* what a run keeps of the agents that were asked */
  * origin, conversation and deadline are its own. */
 struct rv_visit_shared {
     /* What is run, by which rules, and what answers in the place of stages. */
-    const struct rv_pipeline *pipeline;
+    const struct rv_pipeline *pipeline; /* borrowed, as all that is not said to be owned; outlives the run */
     struct rv_catalog catalog;
     enum rv_rules rules;                        /* never NEWEST */
-    const bool *scripted_stages;                /* per stage: a script answers for it; NULL: for none */
+    const bool *scripted_stages;                /* per stage: a script answers for it; borrowed; NULL: for none */
     json_object *scripted_inner;                /* of the root: such stages of inner runs, as "sub/inner"; borrowed */
     bool use_mocks;                             /* a stage that has a mock handler is answered by it */
     json_object *blocked;                       /* of the root, in a step: tools that may not be called; borrowed */
-    const struct rv_conversation *conversation; /* NULL: none */
-    const struct rv_work_kind *const *outside;  /* by enum rv_outside: who does what a visit leaves to its run */
+    const struct rv_conversation *conversation; /* borrowed; NULL: none */
+    const struct rv_work_kind *const *outside;  /* static; by enum rv_outside: who does what a visit leaves */
     /* Runs inside of others: an inner run, or a delegated agent, has the run around it as root. */
-    struct rv_visit_shared *root;   /* the outermost run; NULL: this is it */
-    struct rv_visit_shared *up;     /* of the visit that this one works for */
-    const struct rv_origin *origin; /* of a delegated agent; NULL: a stage's visit */
+    struct rv_visit_shared *root;   /* the outermost run, which outlives this one; NULL: this is it */
+    struct rv_visit_shared *up;     /* of the visit that this one works for, and which outlives it */
+    const struct rv_origin *origin; /* of a delegated agent: owned by `delegated` of the root; NULL: a stage's visit */
     int asking_stage;               /* with a root: the root's stage below which this one works */
-    const char *prefix;             /* of an inner run: the stages that lead to it, as "sub/" */
-    const char *run_id;             /* of a delegated agent: the run's; NULL: the envelope's id */
+    const char *prefix;             /* of an inner run: the stages that lead to it, as "sub/"; borrowed from its work */
+    const char *run_id;             /* of an inner run, a delegated agent: the root's; borrowed; NULL: the envelope's */
     int64_t deadline_us;            /* of this one alone; 0: it has none of its own */
     bool is_hidden, is_beside;      /* of a delegated agent: its text is not shown; others may be at work beside it */
     struct rv_delegated *delegated; /* of the root; owned, see rv_visit_shared_fini() */
@@ -146,7 +146,7 @@ struct rv_visit_place {
 };
 #define RV_VISIT_PLACE_NONE ((struct rv_visit_place){.index = -1}) /* not in a branch, not of an element */
 
-struct rv_visit_start { /* what a visit begins with; it borrows, as shared, until rv_visit_free() */
+struct rv_visit_start { /* what a visit begins with; borrowed, as shared, until rv_visit_free() */
     int stage;
     rv_envelope *env;
     const struct rv_visit_place *place; /* copied; NULL: the main branch */
@@ -214,10 +214,10 @@ json_object *rv_visit_outside_state(const rv_visit *v); /* PIPELINE that waited 
 int64_t rv_visit_deadline(const rv_visit *v);
 int64_t rv_visit_number(const rv_visit *v); /* of the visits of its stage, from 1 */
 struct rv_outside_end {
-    json_object *output;     /* taken, on every path; NULL: it failed */
+    json_object *output;     /* taken, on every path, and owned by the visit then; NULL: it failed */
     bool terminates;         /* with output: the run is to end */
     const rv_envelope *asks; /* it waits for a person: its envelope, borrowed; then `output` is NULL */
-    json_object *state;      /* with asks: what it takes to go on; taken */
+    json_object *state;      /* with asks: what it takes to go on; taken, as output, and owned by the visit then */
     const char *stage;       /* failed: inside of the stage, as "inner"; NULL: the stage; borrowed, as all texts here */
     const char *error_type;  /* failed: borrowed for the call */
     const char *error;       /* its text */

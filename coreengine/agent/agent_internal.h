@@ -82,7 +82,7 @@ struct rv_visit {
     bool lacks_field;                /* a required output field is missing */
     enum rv_failure code;            /* of the failure */
     rv_err *failure;                 /* the same for --debug; owned; NULL: not failed */
-    const char *event_code;          /* of the failed call that is being taken in, until it is told; NULL: none */
+    const char *event_code;          /* of the failed call whose event is handled; borrowed from that; NULL: none */
     bool llm_path;                   /* the LLM path ran, even if it failed before its first call */
     bool resumed;                    /* goes on with suspended work: the pre hook has run already */
     size_t policy_at;

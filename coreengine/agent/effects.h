@@ -56,7 +56,7 @@ int rv_emit_of(rv_str word);                      /* enum rv_emit_kind; RV_UNSET
 
 #define RV_KEY_MAX 160 /* bytes of an idempotency key */
 
-/* Identifies the delegated agent that an effect belongs to. Lives as long as the run. */
+/* Identifies the delegated agent that an effect belongs to. Owned by the run with its texts, until that is freed. */
 struct rv_origin {
     const char *agent;               /* its name */
     int depth;                       /* 1: asked by a stage */
@@ -78,7 +78,7 @@ struct rv_effect {
                                 tells, as people are shown it. Owned; take it by setting it to NULL */
     size_t request_len;
     char *about; /* ARTIFACT: what is known about it, JSON text; its content is `request`. CALL_TOOL: what the tool
-                    asked for, with the answers: {round, state?, answers}; NULL: nothing. Owned; owned */
+                    asked for, with the answers: {round, state?, answers}; NULL: nothing. Owned */
     size_t about_len;
     struct rv_turn *turn;                  /* KEEP: owned; take it by setting it to NULL */
     int64_t deadline_us;                   /* CALL_*: answer by then or report a timeout; 0: none */
@@ -96,8 +96,8 @@ struct rv_effect {
     bool is_hidden;                        /* CALL_LLM: the text of the reply is not shown */
     int64_t ids_upto;                      /* see rv_call_name() */
     json_object *ids;                      /* CALL_LLM: ids of tool calls that are taken, as keys; owned; NULL: none */
-    const struct rv_origin *origin;        /* NULL: the stage's own */
-    const struct rv_pipeline *pipeline;    /* CALL_*: where its names, roles and limits are; lives as long as the run */
+    const struct rv_origin *origin;        /* borrowed from the run; NULL: the stage's own */
+    const struct rv_pipeline *pipeline;    /* CALL_*: has its names, roles and limits; borrowed; outlives the run */
     int agent;                             /* CALL_*: index of the agent in `pipeline` */
     char *path;    /* of the branch, the element or the inner run; owned; NULL: the main branch */
     char *label;   /* of a stage of an inner run: names of the stages that lead there, as "sub/inner"; owned; NULL: the

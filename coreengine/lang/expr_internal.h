@@ -169,7 +169,7 @@ struct rv_expr_node {
 };
 
 struct rv_expr {
-    rv_arena *arena; /* owns everything below, nodes included */
+    rv_arena *arena; /* owned, and with it everything below, nodes included */
     char *text;      /* in the arena, as all here */
     size_t len;
     struct rv_src start; /* of text; .file in the arena */

@@ -117,13 +117,13 @@ enum rv_key_type {
     RV_KEY_MAP,      /* a nested map with its own table `keys`, read into the same struct at `offset` */
 };
 struct rv_str_list {
-    const char **items;  /* arena */
-    struct rv_src *srcs; /* arena */
+    const char **items;  /* in the arena */
+    struct rv_src *srcs; /* in the arena */
     size_t n;
     bool is_set; /* an empty list is not an absent one */
 };
 struct rv_key_reader; /* context of a read: arena, findings, owner */
-struct rv_key {
+struct rv_key {       /* a row of a table; what it points to is static */
     const char *name;
     enum rv_key_type type;
     size_t offset;
@@ -141,7 +141,7 @@ struct rv_key {
     size_t src_offset;                /* struct rv_src that receives the value's place; 0: none */
     const struct rv_term_list *terms; /* TERM: a list that rv_term_lists does not have; NULL: see term_list */
 };
-/* What users write who know another tool or another place in the file. Lists end with a NULL. */
+/* What users write who know another tool or another place in the file. Static. Lists end with a NULL. */
 struct rv_key_word {
     const char *words; /* keys, in small letters without "_" and "-", with blanks between them */
     const char *says;  /* the hint */

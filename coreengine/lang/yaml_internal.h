@@ -14,7 +14,7 @@ struct rv_yaml {
 
 struct rv_anchor {
     rv_str name;          /* arena */
-    struct rv_node *node; /* NULL while its own content is being read */
+    struct rv_node *node; /* in the arena; NULL while its own content is being read */
     size_t n_nodes;       /* the node and its descendants, aliases expanded */
     int height;           /* levels */
 };

@@ -88,7 +88,7 @@ struct rv_fused {
     size_t item;
     double score;
 };
-/* One list, best first: items are the caller's numbers, each at most once in a list. */
+/* One list, best first: items are the caller's numbers, each at most once; borrowed. */
 struct rv_ranking {
     const size_t *items;
     size_t n;

@@ -31,7 +31,7 @@ struct rv_plan_tool {
     const rv_schema *input_schema, *output_schema; /* compiled; NULL: none */
 };
 
-/* A tool that is not in the catalog. Texts live as long as the catalog. */
+/* A tool that is not in the catalog. Texts are in the arena of the catalog. */
 struct rv_plan_drop {
     const char *name, *server; /* server NULL: none */
     const char *reason;        /* static: denied, reserved_name, bad_name, bad_input_schema, bad_output_schema,
@@ -92,7 +92,7 @@ void rv_plan_fields_write(json_object *schema, rv_jw *w);
 
 #define RV_PLAN_MAX_ERRORS 500 /* listed of one plan: one reply of a megabyte could hold 100,000 */
 
-/* One error. Which of the fields below `type` count is a matter of the type; texts live as long as the check. */
+/* One error. Which of the fields below `type` count is a matter of the type; texts are in the arena of the check. */
 struct rv_plan_error {
     size_t tool_index;    /* of the call that contains the problem */
     const char *argument; /* path inside its arguments, such as outer.list[0].id; "": the whole call */
@@ -109,7 +109,7 @@ struct rv_plan_error {
     size_t n_names;
 };
 
-/* What a call needs before it may run. Lists live as long as the check. */
+/* What a call needs before it may run. Lists are in the arena of the check. */
 struct rv_plan_needs {
     const size_t *calls; /* indices of earlier calls of this plan, ascending: its references and its `after` */
     size_t n;
@@ -134,7 +134,7 @@ struct rv_plan_rules {
     size_t n_done;
 };
 
-/* Lists live in its arena. */
+/* Lists are in its arena. */
 struct rv_plan_check {
     const struct rv_plan_error *errors; /* by call, then by place in its arguments as written */
     size_t n_errors;
