@@ -15,7 +15,7 @@
 
 typedef struct rv_chat rv_chat;
 
-/* Defaults where neither the agent nor the caller sets a value. */
+/* Defaults where neither the agent nor the caller sets a value. Texts are borrowed from the environment. */
 struct rv_chat_settings {
     const char *default_model; /* P8_DEFAULT_MODEL, else "openai:gpt-4.1" */
     bool has_temperature;
@@ -46,8 +46,8 @@ RV_MUST_CHECK int rv_chat_moment_opts(const struct rv_chat_settings *settings, c
 RV_MUST_CHECK int rv_chat_check_agent(rv_plugins *plugins, const struct rv_agents_found *found, rv_findings *findings,
                                       rv_err **err);
 
-/* What requests of clients ask of a turn's model, over the agent's document. Zeroed: nothing. A chat keeps references
- * of its own. */
+/* What requests of clients ask of a turn's model, over the agent's document. Zeroed: nothing. A
+ * chat has references of its own to the trees; texts are borrowed, and outlive its turns. */
 struct rv_chat_request {
     json_object *client_tools; /* [{name, description?, parameters?}] that the client calls itself; NULL: none */
     bool requires_tool;        /* the first reply has to call a tool */
@@ -212,7 +212,7 @@ void rv_app_chat_close(struct rv_app_chat *c);
 typedef struct rv_app_user_chat rv_app_user_chat;
 struct rv_app_user_chat_opts {
     struct rv_store_scope scope; /* for whom; copied. user NULL: no user */
-    const char *session, *agent; /* as rv_app_chat_enter() takes them */
+    const char *session, *agent; /* as rv_app_chat_enter() takes them; borrowed for the call */
     struct rv_chat_opts chat;    /* names, model, sections, callbacks: what they point to lives as long as the chat */
 };
 /** As rv_app_chat_enter(). c outlives the chat. */

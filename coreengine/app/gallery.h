@@ -6,7 +6,7 @@
 
 #define RV_GALLERY_MAX_FILES 16 /* that one pipeline needs beside its own and its script */
 
-struct rv_gallery_item {
+struct rv_gallery_item { /* its texts are borrowed from the gallery */
     const char *name, *summary, *does, *change;
     const char *input;   /* that its script answers */
     const char *options; /* of `reeve run`, as words of a shell; "": none */

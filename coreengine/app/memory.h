@@ -89,7 +89,7 @@ RV_MUST_CHECK int rv_app_feed(rv_store *store, const struct rv_store_scope *scop
                               json_object **out, rv_err **err);
 
 #define RV_NOTIFY_TASK "notify" /* type of tasks that tell users something */
-struct rv_app_notice {          /* what a task of type `notify` says */
+struct rv_app_notice {          /* what a task of type `notify` says; borrowed for the call */
     const char *key;            /* of the notice: its message is written once; a task's id */
     const char *title, *body;
     json_object *data; /* an object for the metadata of a notification; borrowed; NULL: none */

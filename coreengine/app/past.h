@@ -244,7 +244,7 @@ struct rv_app_waiting {
     struct rv_pending p; /* texts in the arena */
 };
 struct rv_app_runs {
-    rv_arena *arena; /* dies with the list */
+    rv_arena *arena; /* owned; dies with the list */
     rv_index by_id;
     struct rv_app_listed *items; /* in the arena */
     size_t n, max;

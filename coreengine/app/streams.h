@@ -114,7 +114,7 @@ void rv_chat_sink_turn(struct rv_chat_sink *s); /* a turn begins */
 void rv_chat_sink_run(struct rv_chat_sink *s);
 /* The agent that is about to ask a model. */
 struct rv_chat_speaker {
-    const struct rv_origin *who; /* NULL: the stage's own agent */
+    const struct rv_origin *who; /* borrowed from the run; NULL: the stage's own agent */
     bool is_structured;
     int child_text; /* enum rv_child_text */
     bool resets;    /* child_text_resets */

@@ -22,7 +22,7 @@ struct rv_test_opts {
     bool is_live; /* models are asked, and their answers kept as cassettes; the rest of the scripts is played */
     const char *cassettes; /* folder; NULL: `cassettes` beside the pipeline; borrowed */
     enum rv_cassette_use use;
-    const char *variant;  /* the model that is asked for all roles: it has cassettes of its own; NULL: the pipeline's */
+    const char *variant;  /* model for all roles, with cassettes of its own; borrowed; NULL: the pipeline's */
     int64_t repeat;       /* runs of each test; 0: 1 */
     double min_pass_rate; /* of tests that do not say it themselves, once has_min_pass_rate */
     bool has_min_pass_rate;
@@ -37,7 +37,7 @@ bool rv_test_rate_holds(const struct rv_test_rate *r);
 /** Between which bounds the rate lies with a probability of 95 %, from 0 to 1. */
 void rv_test_rate_bounds(const struct rv_test_rate *r, double *low, double *high);
 
-/* The result of one test. Owns its trees. */
+/* The result of one test. Its trees are owned. */
 struct rv_test_report {
     const struct rv_test_config *test; /* borrowed */
     json_object *failures;             /* array of {path, expected?, found?} or {path, message} */
@@ -47,7 +47,7 @@ struct rv_test_report {
     json_object *events;               /* array of short texts: the last events, of a test that failed */
     json_object *questions;            /* array: of every interrupt, in the order raised */
     json_object *errors;               /* array of {stage, type, text, file, line}: what failed, in order */
-    const char *code;                  /* the terminal reason of a run that did not complete; NULL: none */
+    const char *code;                  /* the terminal reason of a run that did not complete; static; NULL: none */
     const char *ended_by;              /* what ended it, where no stage's failure says so; borrowed from state */
     json_object *state;                /* state dict at the end; NULL if there was no end */
     char *cassette;                    /* path of the one that was played or recorded; owned; NULL: none */

@@ -58,21 +58,21 @@ RV_MUST_CHECK int rv_app_find_run(rv_store *store, const struct rv_store_scope *
                                   struct rv_run_row *out, rv_err **err);
 
 /* --- pipelines: one with all that belongs to it --- */
-struct rv_app_loaded {
+struct rv_app_loaded {     /* what is owned ends with rv_app_loaded_fini() */
     rv_findings *findings; /* owned */
-    rv_findings *missing;  /* what a run begins without: with a script, capabilities that could not be loaded; MCP
-                              servers  and tools of theirs. As warnings; among findings, too */
-    const struct rv_pipeline *pipeline; /* NULL: the file is not a pipeline, and the findings say why */
-    struct rv_pipeline *own;            /* the same, unless a bundle owns it */
-    rv_plugins *plugins;                /* owned */
-    rv_mcp_tools *mcp;                  /* tools of its MCP servers; NULL: it has no servers */
-    rv_script *script;                  /* NULL: none */
-    rv_bundle *bundle;                  /* owned; owns pipeline and script; NULL: they were loaded from files */
+    rv_findings *missing;  /* owned; what a run begins without: with a script, capabilities that were not loaded; MCP
+                              servers and tools of theirs. As warnings; among findings, too */
+    const struct rv_pipeline *pipeline; /* `own`, or borrowed from bundle; NULL: not a pipeline: see the findings */
+    struct rv_pipeline *own;            /* the same, owned; NULL: a bundle owns it */
+    rv_plugins *plugins;                /* owned; left as they are while plugins_busy */
+    rv_mcp_tools *mcp;                  /* tools of its MCP servers; owned; NULL: it has no servers */
+    rv_script *script;                  /* owned, unless a bundle owns it; NULL: none */
+    rv_bundle *bundle;                  /* owned, and owns pipeline and script; NULL: they were loaded from files */
     bool plugins_busy;                  /* one still runs a call that was given up: its code must stay */
-    rv_script **test_scripts; /* with `tests`: one per test of the pipeline, NULL for a test without; else NULL */
-    rv_agents *agents;     /* of a pipeline with declared agents: where they are, and those that they ask; else NULL */
-    rv_store *agent_store; /* that was opened for them; NULL: the caller's, or none */
-    const char *tenant;    /* of struct rv_app */
+    rv_script **test_scripts;           /* owned; with `tests`: one per test of the pipeline, NULL for a test without */
+    rv_agents *agents;     /* owned; where declared agents and those that they ask are; NULL: the pipeline has none */
+    rv_store *agent_store; /* that was opened for them; owned; NULL: the caller's, or none */
+    const char *tenant;    /* borrowed from struct rv_app */
     bool is_partial;       /* a capability that the file lists could not be loaded, which is a finding */
 };
 /* What it points to is borrowed for the call. */

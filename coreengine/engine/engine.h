@@ -74,7 +74,7 @@ rv_log *rv_engine_log(const rv_engine *e);    /* as it was made; borrowed; NULL:
 struct rv_delta_from {
     int stage; /* of the run's pipeline */
     int64_t call_id;
-    const struct rv_origin *origin; /* of a delegated agent; NULL: the stage's own */
+    const struct rv_origin *origin; /* of a delegated agent; borrowed from the run; NULL: the stage's own */
     bool is_muted;                  /* people are not to be shown these words: see child_text */
 };
 
@@ -123,14 +123,14 @@ struct rv_exec_quotas {
                         else such a call fails, and ends the run by quota_exceeded */
 };
 
-struct rv_exec_opts {
-    const struct rv_pipeline *pipeline; /* borrowed for the run, as everything below */
-    rv_plugins *plugins;                /* may be NULL */
-    rv_script *script;                  /* may be NULL */
-    rv_mcp_tools *mcp;                  /* tools of MCP servers; may be NULL. Attached to the engine's loop by a call */
-    rv_journal *journal;                /* NULL: nothing is kept */
-    bool takes_journal; /* the run frees its journal, also when it is not begun: on a given loop on the store thread */
-    const char *tenant; /* its calls of tools count for those of this tenant only; NULL: the default one */
+struct rv_exec_opts { /* what it points to is borrowed, and outlives the run, but for the journal with takes_journal */
+    const struct rv_pipeline *pipeline;
+    rv_plugins *plugins; /* may be NULL */
+    rv_script *script;   /* may be NULL */
+    rv_mcp_tools *mcp;   /* tools of MCP servers; may be NULL. Attached to the engine's loop by a call */
+    rv_journal *journal; /* NULL: nothing is kept */
+    bool takes_journal;  /* the run frees its journal, also when it is not begun: on a given loop on the store thread */
+    const char *tenant;  /* its calls of tools count for those of this tenant only; NULL: the default one */
     const struct rv_conversation *conversation; /* NULL: none; of a run that goes on: its journal's */
     /** The document of an agent that another one asks, appended to text; may be NULL: none can be asked. Errors become
      * the answer of the call. */

@@ -35,8 +35,8 @@ struct rv_engine {
     /* For the loop: */
     bool (*turn)(rv_engine *e);               /* handles the next item of the queue; false: none is due */
     int64_t (*due_in_us)(const rv_engine *e); /* until the next item; RV_NEVER: only a message can wake the engine */
-    rv_gate *gate;                            /* of model calls, for perform.c: see quota_internal.h */
-    rv_exec *execs;                           /* those of this engine; their callers own them */
+    rv_gate *gate;                            /* of model calls, for perform.c: see quota_internal.h; static */
+    rv_exec *execs;                           /* those of this engine; borrowed: owned by their callers */
     uint64_t n_started;
     struct due_queue due;
     _Atomic(struct pool *) pool;       /* NULL until a capability is called; atomic for rv_engine_cancel_all() */
@@ -51,7 +51,7 @@ struct rv_engine {
     void *closed_self;               /* for on_closed; borrowed */
     struct lease_write *lease_write; /* under way; NULL: none; see keep.c; owned */
     struct settlement *settlements;  /* that the store thread has; see quota.c; owned */
-    struct quota_call *left_asks;    /* the same of questions whose calls are gone */
+    struct quota_call *left_asks;    /* of questions whose calls are gone; owned */
     size_t n_live;                   /* runs that are not over */
     size_t n_untold;                 /* runs that are over, and on_ended has not been told */
     size_t n_asking;                 /* runs with is_asking */

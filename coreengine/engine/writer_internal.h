@@ -16,7 +16,7 @@ struct write {
     bool is_alone;                                  /* it makes transactions of its own: written once, without others */
     bool is_written;                                /* guarded by the lock */
     int rc;                                         /* the result of the write, once it is done */
-    rv_err *err;                                    /* why; its owner's */
+    rv_err *err;                                    /* why; owned by that structure */
 };
 struct writer;
 /** RV_E_STATE: that store writes without waiting. wake is called on the thread when something is done. */

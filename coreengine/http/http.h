@@ -103,7 +103,7 @@ struct rv_httpd_limits {
 struct rv_httpd_plan {
     const char *route; /* for the access log: "POST /chat/{id}"; borrowed until the exchange has ended; NULL: none */
     size_t max_body;   /* the limit of the server until it is changed here; a larger body is answered with 413 */
-    void *data;        /* req->data from now on; the handler's: freed by free_data */
+    void *data;        /* req->data from now on; owned by the handler: freed by free_data */
     void (*free_data)(void *data); /* at the end of the exchange, whatever it is; NULL: nothing */
 };
 

@@ -103,7 +103,7 @@ struct rv_tls_ctx; /* tls.c: of a listener */
 struct rv_out;     /* out.c: bytes that wait */
 
 struct rv_listener {
-    rv_httpd *s; /* the server, which owns it */
+    rv_httpd *s; /* the server; outlives it */
     uv_tcp_t tcp;
     struct rv_listener *next; /* in s->listeners; owned by the server */
     bool is_loopback, is_open;
@@ -122,7 +122,7 @@ enum rv_conn_state {
 struct rv_conn {
     uv_tcp_t tcp;
     struct rv_listener *at;      /* that took it; outlives it */
-    rv_httpd *s;                 /* the server, which owns it */
+    rv_httpd *s;                 /* the server; outlives it */
     struct rv_conn *prev, *next; /* in s->conns */
     struct rv_wheel_entry clock;
     struct rv_address peer;
@@ -163,8 +163,8 @@ enum rv_httpd_exchange_phase {
 /* The server owns it until it has ended and its answer was sent. */
 struct rv_httpd_exchange {
     struct rv_head head;
-    rv_httpd *s;                    /* NULL: freed */
-    struct rv_conn *c;              /* NULL: gone, or all was sent */
+    rv_httpd *s;                    /* borrowed; NULL: freed */
+    struct rv_conn *c;              /* borrowed; NULL: gone, or all was sent */
     rv_httpd_exchange *prev, *next; /* in s->exchanges */
     struct rv_httpd_plan plan;
     struct rv_httpd_watch watch;
@@ -176,7 +176,7 @@ struct rv_httpd_exchange {
     bool is_gone, is_events, is_mute, is_chunked, is_streaming, wants_drain;
     unsigned notes, told;         /* what the handler is to be told, and was */
     bool is_listed;               /* in s->todo */
-    rv_httpd_exchange *todo_next; /* in s->todo */
+    rv_httpd_exchange *todo_next; /* in s->todo; borrowed */
     rv_buf body;
     int status;
     char *run_id; /* owned; may be NULL */

@@ -120,7 +120,7 @@ int64_t identity_rates_look(rv_rates *r, const char *kind, const char *name, int
 
 /* Settings, which never change; the two tables that do have locks of their own, held for a short time. */
 struct rv_auth {
-    rv_arena *arena; /* texts and lists of the settings */
+    rv_arena *arena; /* owned: texts and lists of the settings */
     bool has_master_key;
     unsigned char master_digest[RV_DIGEST];
     char *secret; /* owned, of jwt; wiped */

@@ -64,7 +64,7 @@ struct rv_mcp_failure {
     bool retryable;   /* the same may succeed a little later */
 };
 
-/* Who uses a link. */
+/* Who uses a link. self is borrowed, and outlives the link. */
 struct rv_mcp_link_user {
     /** A message has come: JSON text, not looked at yet, borrowed. Any message, in any order: a peer is hostile. */
     void (*message)(void *self, rv_str json);
@@ -77,8 +77,8 @@ struct rv_mcp_link_user {
     void *self;
 };
 
-struct rv_mcp_link_ops {
-    const char *name; /* "stdio", "http" or "rest" */
+struct rv_mcp_link_ops { /* static */
+    const char *name;    /* "stdio", "http" or "rest" */
     /** Send a message, or queue it. 0: it is on its way, and a request ends by `message`, by `failed` or by cancel.
      * RV_E_STATE: the link is dead; RV_E_LIMIT: too much is queued; RV_E_NOMEM: nothing was sent. */
     int (*send)(void *self, const struct rv_mcp_send *m, rv_err **err);
@@ -91,8 +91,8 @@ struct rv_mcp_link_ops {
     void (*close)(void *self, void (*closed)(void *arg), void *arg);
 };
 struct rv_mcp_link {
-    const struct rv_mcp_link_ops *ops; /* NULL: none is open */
-    void *self;
+    const struct rv_mcp_link_ops *ops; /* static; NULL: none is open */
+    void *self;                        /* owned by the link: its `close` frees it */
 };
 
 RV_MUST_CHECK static inline int rv_mcp_link_send(const struct rv_mcp_link *l, const struct rv_mcp_send *m, rv_err **err)

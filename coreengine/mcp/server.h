@@ -71,7 +71,7 @@ struct rv_mcp_order {
     json_object *content;      /* owned; NULL: nothing */
 };
 struct rv_mcp_orders {
-    struct rv_mcp_order *items;
+    struct rv_mcp_order *items; /* owned */
     size_t n, cap;
 };
 void rv_mcp_orders_fini(struct rv_mcp_orders *orders);
@@ -109,7 +109,7 @@ RV_MUST_CHECK int rv_mcp_server_progress(rv_mcp_server *s, int64_t call, int64_t
 RV_MUST_CHECK int rv_mcp_server_log(rv_mcp_server *s, int64_t call, json_object *data, struct rv_mcp_orders *orders,
                                     rv_err **err);
 
-/* A question to the person behind the client. */
+/* A question to the person behind the client. Borrowed for the call. */
 struct rv_mcp_question {
     const char *key;     /* by which a modern client gives the answer */
     const char *message; /* what is asked */

@@ -42,9 +42,9 @@ enum rv_mcp_tool_kind {
     RV_MCP_GET_PROMPT,
     RV_N_MCP_TOOL_KINDS
 };
-/* An argument that is also a header of HTTP: x-mcp-header of its schema. Texts live as long as the tool. */
+/* An argument that is also a header of HTTP: x-mcp-header of its schema. Texts are borrowed from its definition. */
 struct rv_mcp_header {
-    const char *property; /* borrowed from the definition */
+    const char *property;
     const char *name;
 };
 #define RV_MCP_MAX_HEADERS 16 /* of one tool */
@@ -110,9 +110,9 @@ RV_MUST_CHECK int rv_mcp_tool_result(const struct rv_mcp_tool *t, json_object *r
 /** What is sent for a call: the method, the params (the caller's), and the headers that mirror arguments (the caller's,
  * NULL: none). RV_E_INVALID: args is not an object. */
 struct rv_mcp_request {
-    const char *method, *list; /* literals; list as in struct rv_mcp_ask */
-    json_object *params, *headers;
-    bool needs_task; /* as of struct rv_mcp_ask */
+    const char *method, *list;     /* static; list as in struct rv_mcp_ask */
+    json_object *params, *headers; /* owned */
+    bool needs_task;               /* as of struct rv_mcp_ask */
 };
 RV_MUST_CHECK int rv_mcp_tool_request(const struct rv_mcp_tool *t, json_object *args, const char *key,
                                       struct rv_mcp_request *out, rv_err **err);

@@ -10,7 +10,7 @@ struct branch;
 struct call_table {
     struct {
         int64_t id;
-        struct branch *branch; /* NULL: the place is free */
+        struct branch *branch; /* borrowed; NULL: the place is free */
     } * items;                 /* owned */
     size_t cap, n;
 };

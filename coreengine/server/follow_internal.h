@@ -14,7 +14,7 @@ struct srv_follow_ask {
     bool deltas;   /* with the pieces of model calls; EVENTS and LINES */
     int64_t piece; /* that many behind the event before `from` are not sent; INT64_MAX: none is */
     enum srv_follow_form form;
-    struct srv_told *told; /* CHAT, of follow_chat.c: taken; NULL: none */
+    struct srv_told *told; /* CHAT, of follow_chat.c: taken by srv_follows_ask(), owned from then on; NULL: none */
     bool until_waits;      /* ends when the run waits for an answer, too */
 };
 RV_MUST_CHECK int srv_follows_new(struct srv_server *s, struct srv_follows **out, rv_err **err);

@@ -83,7 +83,7 @@ struct srv_call {
     struct srv_handles *handles; /* of the thread that works at it; else NULL; borrowed */
     rv_store *store;             /* of the handles; borrowed */
     json_object *body;           /* of routes that take JSON; owned */
-    void *made;                  /* by work, for begin; freed by free_made */
+    void *made;                  /* by work, for begin; owned, see free_made */
     void (*free_made)(void *made);
     /* the answer */
     char run_id[RV_STORE_MAX_ID + 1]; /* that it is about, for the log; "": see srv_call_run() */

@@ -21,7 +21,7 @@ struct rv_agents_entry {
 };
 void agents_entry_fini(struct rv_agents_entry *agent);
 
-/* A document of a store that was read a short time ago. It owns its texts. */
+/* A document of a store that was read a short time ago. Its texts are owned. */
 struct rv_agents_kept {
     char *name, *tenant, *user; /* user NULL: all of the tenant */
     int64_t until_us;
@@ -32,7 +32,7 @@ struct rv_agents_cache {
     size_t n;
 };
 /* files.c */
-/* A file of a folder of agents. It owns its texts. */
+/* A file of a folder of agents. Its texts are owned. */
 struct rv_agents_file {
     char *path;
     int64_t mtime_ns, size;

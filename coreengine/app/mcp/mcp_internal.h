@@ -14,7 +14,7 @@
 
 /* --- offers.c: the tools --- */
 enum offer_kind { OFFER_QUERY, OFFER_ANSWER, OFFER_PIPELINE, OFFER_TOOL, OFFER_AGENT, N_OFFERS };
-/* It owns its texts. */
+/* Its texts are owned. */
 struct offer {
     char *name;
     enum offer_kind kind;

@@ -23,7 +23,7 @@ struct work_dispatcher {
     void *wake_self; /* borrowed */
     pthread_t thread;
     /* the thread's own */
-    struct rv_worker *worker; /* what does not change */
+    struct rv_worker *worker; /* what does not change; borrowed; outlives the thread */
     rv_store *store;          /* owned */
     struct work_taker taker;
     rv_zones *zones;          /* of the schedules that it fires; owned */

@@ -80,7 +80,7 @@ struct work_job {
     bool is_apart;    /* it crashed the processes that went on with it: it gets a process of its own */
     int64_t crashes;  /* how many in a row */
     struct rv_app_loaded loaded;
-    rv_journal *journal; /* taken over; NULL: the engine has it, or no one */
+    rv_journal *journal; /* of the run that was taken over; owned; NULL: the engine has it, or there is none */
     struct rv_catalog catalog;
     struct rv_app_limits limits; /* of its tenant and user */
     struct rv_app_services services;

@@ -63,7 +63,7 @@ struct rv_http_call {
     struct curl_slist *headers; /* owned */
     struct rv_http_events events;
     rv_http_call *prev, *next; /* among all of the client */
-    rv_http_call *todo_next;
+    rv_http_call *todo_next;   /* borrowed: its list is the client's `todo` */
 
     int64_t connect_us, first_byte_us, idle_us, total_us; /* limits; 0: none */
     size_t max_body, n_body;
@@ -100,8 +100,8 @@ struct rv_http {
     int64_t armed_us; /* what the clock is set to */
     size_t n_handles; /* of the loop that are not yet closed */
     int in_curl;
-    rv_http_call *calls, *todo, **todo_end;
-    rv_http_call **due; /* a binary heap by due_us; n_calls of them; owned */
+    rv_http_call *calls, *todo, **todo_end; /* calls: owned; todo: those that are to be looked at, borrowed */
+    rv_http_call **due;                     /* a binary heap by due_us; n_calls of them; owned */
     size_t n_calls, due_cap;
 };
 
