@@ -115,12 +115,12 @@ struct sim_tamper {
 };
 
 struct sim_seed {
-    const struct rv_sim_opts *opts; /* borrowed, as all up to tally but hints */
-    const struct rv_sim_subject *subject;
-    struct sim_hints *hints; /* owned */
-    const struct rv_proof *proof;
-    const struct sim_tamper *tamper; /* NULL: none */
-    struct rv_sim_report *tally;     /* of the thread; borrowed */
+    const struct rv_sim_opts *opts;       /* borrowed, as all up to tally */
+    const struct rv_sim_subject *subject; /* borrowed */
+    struct sim_hints *hints;              /* borrowed from struct sim_setup */
+    const struct rv_proof *proof;         /* borrowed */
+    const struct sim_tamper *tamper;      /* borrowed; NULL: none */
+    struct rv_sim_report *tally;          /* of the thread; borrowed */
     uint64_t seed;
     struct sim_tape tape;
     uint32_t rates[RV_N_SIM_FAULTS]; /* per mille */
@@ -220,7 +220,7 @@ char *sim_who(const struct sim_seed *s, const struct rv_effect *e);
 struct sim_setup { /* what a thread needs to run a seed; borrowed, where nothing else is said */
     const struct rv_sim_opts *opts;
     const struct rv_sim_subject *subject;
-    struct sim_hints *hints;
+    struct sim_hints *hints; /* owned */
     struct rv_proof proof;
     const struct sim_tamper *tamper;
     bool *scripted;              /* owned; NULL: none */

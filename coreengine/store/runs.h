@@ -138,9 +138,9 @@ RV_MUST_CHECK int rv_store_delete_run(rv_store *s, const struct rv_store_scope *
                                       rv_err **err);
 
 /* --- Ownership --- */
-struct rv_store_claim {
-    const char *owner; /* who wants it */
-    const char *dead;  /* an owner that is known to live no more: its lease counts as ended; may be NULL */
+struct rv_store_claim { /* borrowed for the call */
+    const char *owner;  /* who wants it */
+    const char *dead;   /* an owner that is known to live no more: its lease counts as ended; may be NULL */
     int64_t now_us, until_us;
 };
 /** Become the owner. *fence is one more than any before. RV_E_STATE: a lease lasts (the text names its owner and end),

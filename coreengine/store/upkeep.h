@@ -28,7 +28,7 @@ RV_MUST_CHECK int rv_store_backup(rv_store *s, const char *path, rv_err **err);
 
 /* What a copy has of one table. */
 struct rv_store_table {
-    const char *name;       /* lives as long as the program */
+    const char *name;       /* static */
     int64_t n_rows;         /* in both stores */
     int64_t n_copied;       /* by this call; the others were there before */
     int64_t bytes;          /* of all its rows: 8 for a number, those of a text */
@@ -52,10 +52,10 @@ struct rv_store_copy_progress {
     const char *table;     /* static */
     int64_t n_rows, bytes; /* of this table, so far; WRITES: committed */
 };
-/* A run that has an owner whose lease lasts; in fields, because what it means is the caller's to say. */
+/* A run that has an owner whose lease lasts; in fields: what it means is the caller's to say. Borrowed for the call. */
 struct rv_store_leased {
     const char *what;  /* "run", "task" */
-    const char *id;    /* borrowed, as the others */
+    const char *id;    /* of the run or task */
     const char *owner; /* or worker */
     int64_t until_us;
 };

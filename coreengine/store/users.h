@@ -165,7 +165,7 @@ RV_MUST_CHECK int rv_store_prune_usage(rv_store *s, int64_t before_us, int64_t n
 #define RV_USAGE_KEPT_US (100 * RV_US_PER_DAY) /* how long periods that are over are kept as a rule */
 
 /* --- Reading --- */
-struct rv_usage_row {
+struct rv_usage_row {          /* texts: borrowed for the call */
     const char *tenant, *user; /* user "": none; of a tenant's own counter also */
     bool is_tenants, is_rate;
     enum rv_quota_kind kind;

@@ -85,7 +85,7 @@ struct rv_span {
     bool is_error;
     const char *message;          /* of an error; NULL: none; borrowed for the call that gets it */
     struct rv_trace_context link; /* of a caller that is not trusted with the trace itself; all zero: none */
-    rv_arena *arena;
+    rv_arena *arena;              /* owned */
 };
 /** A span of that name, without ids and times. */
 RV_MUST_CHECK int rv_span_new(const char *name, enum rv_span_kind kind, struct rv_span **out, rv_err **err);

@@ -198,7 +198,7 @@ struct rv_tool_work {
     bool never_blocks;                /* `run` may be called on the thread of the source */
     const char *kind, *name, *run_id; /* of what is called: for logs; they live as long as the work; borrowed */
     int64_t call_id;                  /* for logs, too */
-    void *host;                       /* belongs to the host that runs the work */
+    void *host;                       /* owned by the host that runs the work */
 };
 /* Threads that may block; the host of the source provides them. */
 struct rv_tool_workers {

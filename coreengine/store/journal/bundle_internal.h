@@ -16,7 +16,7 @@ struct bundle_tool {
     rv_schema *input, *output; /* owned; NULL: anything */
 };
 struct bundle_catalog {
-    json_object *json;             /* a reference: everything below borrows from it */
+    json_object *json;             /* owned, a reference: everything below borrows from it */
     struct bundle_tool *tools;     /* owned */
     struct rv_entry_info *entries; /* owned */
     rv_template **prompts;         /* owned */

@@ -56,10 +56,10 @@ struct rv_journal_begin {
     bool answers_from_script; /* and interrupts */
     size_t max_parallel;
     const bool *scripted;        /* per stage of the pipeline: the script plays it; NULL: none; borrowed */
-    bool *own;                   /* what scripted points to when it was read from a journal */
+    bool *own;                   /* what scripted points to when it was read from a journal; owned */
     json_object *scripted_inner; /* names of stages inside of stages, "sub/inner": the same; owned; NULL: none */
     json_object *script_at;      /* where the script stood then (rv_script_position()); owned */
-    const struct rv_conversation *conversation; /* that the run belongs to; NULL: none */
+    const struct rv_conversation *conversation; /* that the run belongs to; borrowed, or own_conversation; NULL: none */
     const char *task; /* what the run is as a task of an MCP client, for lists; not read back; borrowed; NULL: none */
     const char *request; /* hash of the request that the run answers; not read back; borrowed; NULL: none */
     struct rv_conversation *own_conversation; /* the same when it was read from a journal, with its history; owned */
@@ -145,7 +145,7 @@ RV_MUST_CHECK int rv_journal_read_history(rv_store *store, const struct rv_store
 
 /* --- Questions --- */
 struct rv_pendings {
-    struct rv_pending *items; /* texts borrow from the envelope and from `bodies` */
+    struct rv_pending *items; /* owned; its texts are borrowed from the envelope and from `bodies` */
     size_t n;
     rv_buf bodies;
 };

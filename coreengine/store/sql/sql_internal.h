@@ -32,8 +32,8 @@ struct sql_value {
 struct sql_store;
 /* A statement that was prepared, and its arguments. A driver's own statement begins with it. */
 typedef struct rv_sql_stmt {
-    struct sql_store *st;
-    int n_args; /* 1 to n_args may be bound */
+    struct sql_store *st; /* borrowed; outlives it */
+    int n_args;           /* 1 to n_args may be bound */
     bool is_running;
     struct sql_value args[RV_SQL_MAX_ARGS];
     struct sql_text *bound, *opened; /* owned, see sql_text_of() */
@@ -50,8 +50,8 @@ struct rv_store_version; /* upkeep.h */
 
 /* A connection. A driver's own one begins with it. */
 struct sql_store {
-    const struct sql_driver *driver;
-    char *path; /* as messages say it */
+    const struct sql_driver *driver; /* static */
+    char *path;                      /* as messages say it; owned */
     bool in_group;
     bool is_denied;         /* the system or the server does not allow it, and not a rule of ours */
     int broken;             /* the code of what made an open group impossible; 0: none */
@@ -62,7 +62,7 @@ struct sql_store {
     int64_t rules;    /* version + 1 of what is encrypted, if the transaction was told; 0: ask (vault.c) */
     bool reveals;     /* the engine reads for an agent: also what the mode "client" hides */
     bool as_kept;     /* rows are read as they are kept: upkeep needs no key */
-    rv_keyring *ring; /* a reference: the master keys; NULL: none */
+    rv_keyring *ring; /* owned, a reference: the master keys; NULL: none */
 };
 
 /** Open SQLite. path NULL: in memory. A fresh file gets the tables, an older one comes forward. */

@@ -24,7 +24,7 @@ struct sqlite_link {
 struct sqlite {
     struct sql_store base;
     struct sqlite_link own;
-    struct sqlite_link *link;     /* the present one: own, or in a write that of the writer */
+    struct sqlite_link *link;     /* the present one: `own`, or in a write that of the writer; borrowed */
     struct sqlite_writer *writer; /* shared by the handles of this process for the file; borrowed; NULL: none */
     sqlite3 *asks;                /* for statements of others; NULL: not opened yet; owned */
     int64_t busy_ms;              /* how long a write waits for others */

@@ -32,7 +32,7 @@ struct rv_mcp_http_transport {
     /** user as in coreengine/mcp/link.h; loop: the pool's. What it says becomes the answer of the calls. */
     int (*open)(void *self, const struct rv_mcp_server_config *server, struct uv_loop_s *loop,
                 const struct rv_mcp_link_user *user, struct rv_mcp_link *out, rv_err **err);
-    void *self;
+    void *self; /* borrowed; outlives the pool */
 };
 struct rv_mcp_pool_opts {
     const struct rv_mcp_server_config *servers; /* borrowed; they outlive the pool */
@@ -57,7 +57,7 @@ struct rv_mcp_call {
     void (*sample)(struct rv_mcp_call *c, const struct rv_mcp_out *out);   /* as RV_MCP_OUT_SAMPLE; NULL: refused */
     /* the pool's */
     struct rv_mcp_call *next;
-    struct mcp_connection *connection; /* NULL: not under way */
+    struct mcp_connection *connection; /* owned by the pool; NULL: not under way */
     int64_t ask;
 };
 /** Ask a server. RV_E_LIMIT, RV_E_NOMEM: nothing was asked. */

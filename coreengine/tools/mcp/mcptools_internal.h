@@ -56,7 +56,7 @@ RV_MUST_CHECK int mcptools_mcp_pins_filter(const struct rv_mcp_tools_opts *o, co
 /** A hash of all that decides which server answers, and to whom: where it is, how it is started, the credentials. */
 RV_MUST_CHECK int mcptools_identity(const struct rv_mcp_server_config *s, char out[RV_HASH_MAX], rv_err **err);
 struct mcp_listed {
-    json_object *tools; /* the caller's; NULL: none is kept */
+    json_object *tools; /* owned by the caller; NULL: none is kept */
     bool has_resources, has_prompts;
     int64_t n_changes; /* as it was then */
 };

@@ -28,7 +28,7 @@ struct rv_plugin_entry {
     rv_cap_fn fn;                  /* NULL for prompts; of an isolated capability it only says that there is one */
     const struct rv_plugin *owner; /* borrowed: it has the entry */
     char *name;                    /* as pipelines say it: tools and probes bare, the rest "capability.name"; owned */
-    const char *bare;              /* points into name */
+    const char *bare;              /* borrowed from name */
     json_object *spec;             /* owned; texts and schemas below belong to it */
     const char *description;       /* borrowed from spec */
     struct rv_tool_info tool;      /* tools */
@@ -62,7 +62,7 @@ struct rv_plugin {
     size_t n_agents;
     size_t n_rows; /* of desc.entries: both of them, as the capability lists them */
     bool is_open;
-    void *self;                        /* the plugin's own state */
+    void *self;                        /* the plugin's own state: owned by it; its close() ends it */
     rv_log *log;                       /* borrowed */
     struct rv_plugin_logging *logging; /* owned */
     struct rv_plugin_key *key;         /* owned, what a pool knows it by; NULL: it is its set's alone */

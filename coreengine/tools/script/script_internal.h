@@ -58,7 +58,7 @@ struct script_question {
 };
 
 struct rv_script {
-    rv_arena *arena;            /* entries and texts; dies with the script */
+    rv_arena *arena;            /* owned: entries and texts */
     rv_yaml *doc;               /* owned; NULL: the script was made from a node of the caller's document */
     const struct rv_node *root; /* of doc, or of the caller's document, which outlives the script */
     rv_str text;                /* that doc was read from, in the arena */
