@@ -14,7 +14,7 @@ struct rv_app {
     struct rv_mcp_until until;          /* outside runs, providers and servers are waited for; zeroed: as they need */
     const char *const *capability_dirs; /* folders that are searched for capabilities first */
     size_t n_capability_dirs;
-    struct rv_mcp_lists *mcp; /* borrowed; lists of MCP servers that are fresh; NULL: servers are always asked */
+    rv_mcp_lists *mcp;        /* borrowed; lists of MCP servers that are fresh; NULL: servers are always asked */
     rv_plugin_pool *pool;     /* borrowed; opened capabilities that pipelines share; NULL: each opens its own */
     const char *host_program; /* runs isolated capabilities; NULL: as in struct rv_plugins_opts */
     const char *schema_dir;   /* folder of agent documents; NULL: P8_SCHEMA_DIR of the environment; "": none */

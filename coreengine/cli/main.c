@@ -199,10 +199,12 @@ static void hint_at_list(const struct rv_cli *cli, rv_err **err)
 
 static int run_checked(struct rv_cli *cli, rv_err **err)
 {
-    struct rv_mcp_lists lists = RV_MCP_LISTS_INIT;
+    rv_mcp_lists *lists = rv_mcp_lists_new();
     const char *dirs[RV_CLI_MAX_ARGS];
 
-    cli->app.mcp = &lists;
+    if (!lists)
+        return RV_FAIL(err, RV_E_NOMEM, "keep lists of MCP servers");
+    cli->app.mcp = lists;
     cli->app.capability_dirs = dirs;
     int rc = cli_values(cli, "capability-path", dirs, RV_COUNT(dirs), &cli->app.n_capability_dirs, err);
     if (rc == 0)
@@ -220,7 +222,7 @@ static int run_checked(struct rv_cli *cli, rv_err **err)
     if (rc == RV_E_NOT_FOUND)
         hint_at_list(cli, err);
     rv_store_close(cli->store);
-    rv_mcp_lists_fini(&lists);
+    rv_mcp_lists_free(lists);
     return rc;
 }
 

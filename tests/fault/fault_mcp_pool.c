@@ -79,17 +79,18 @@ END_TEST
 static int lists(void)
 {
     static const struct rv_mcp_server_config servers[] = {{.name = "a", .url = "1"}, {.name = "b", .url = "2"}};
-    struct rv_mcp_lists l = RV_MCP_LISTS_INIT;
+    rv_mcp_lists *l = rv_mcp_lists_new();
     struct mcp_listed listed = {.tools = json_object_new_array()}, found = {.tools = NULL};
-    int rc = listed.tools ? 0 : RV_E_NOMEM;
+    int rc = l && listed.tools ? 0 : RV_E_NOMEM;
 
     for (size_t i = 0; i < 3 && rc == 0; i++)
-        rc = mcptools_lists_put(&l, &servers[i % 2], 1000, 0, &listed, NULL);
-    rc = rc == 0 ? mcptools_lists_find(&l, &servers[0], 0, &found, NULL) : rc;
+        rc = mcptools_lists_put(l, &servers[i % 2], 1000, 0, &listed, NULL);
+    rc = rc == 0 ? mcptools_lists_find(l, &servers[0], 0, &found, NULL) : rc;
     json_object_put(found.tools);
-    mcptools_lists_drop(&l, &servers[0]);
+    if (l)
+        mcptools_lists_drop(l, &servers[0]);
     json_object_put(listed.tools);
-    rv_mcp_lists_fini(&l);
+    rv_mcp_lists_free(l);
     return rc;
 }
 

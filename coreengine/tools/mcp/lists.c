@@ -57,7 +57,16 @@ int mcptools_identity(const struct rv_mcp_server_config *s, char out[RV_HASH_MAX
 }
 
 /* Under the lock. */
-static struct mcp_kept *find(const struct rv_mcp_lists *l, const char *key)
+rv_mcp_lists *rv_mcp_lists_new(void)
+{
+    rv_mcp_lists *l = calloc(1, sizeof *l);
+
+    if (l)
+        pthread_mutex_init(&l->lock, NULL);
+    return l;
+}
+
+static struct mcp_kept *find(const rv_mcp_lists *l, const char *key)
 {
     for (size_t i = 0; i < l->n; i++)
         if (strcmp(l->items[i].key, key) == 0)
@@ -65,14 +74,14 @@ static struct mcp_kept *find(const struct rv_mcp_lists *l, const char *key)
     return NULL;
 }
 
-static void remove_at(struct rv_mcp_lists *l, struct mcp_kept *k)
+static void remove_at(rv_mcp_lists *l, struct mcp_kept *k)
 {
     free(k->text);
     *k = l->items[--l->n];
 }
 
-int mcptools_lists_find(struct rv_mcp_lists *l, const struct rv_mcp_server_config *s, int64_t now_us,
-                        struct mcp_listed *out, rv_err **err)
+int mcptools_lists_find(rv_mcp_lists *l, const struct rv_mcp_server_config *s, int64_t now_us, struct mcp_listed *out,
+                        rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = MAX_BYTES, .what = "kept list of MCP tools"};
     char key[RV_HASH_MAX], *text = NULL;
@@ -100,7 +109,7 @@ int mcptools_lists_find(struct rv_mcp_lists *l, const struct rv_mcp_server_confi
 }
 
 /* Room for one more, under the lock. */
-static struct mcp_kept *make_room(struct rv_mcp_lists *l)
+static struct mcp_kept *make_room(rv_mcp_lists *l)
 {
     if (l->n >= MAX_LISTS) {
         struct mcp_kept *first = &l->items[0];
@@ -112,7 +121,7 @@ static struct mcp_kept *make_room(struct rv_mcp_lists *l)
     return rv_has_room(&l->items, &l->cap, l->n + 1, sizeof *l->items) ? &l->items[l->n++] : NULL;
 }
 
-int mcptools_lists_put(struct rv_mcp_lists *l, const struct rv_mcp_server_config *s, int64_t ttl_ms, int64_t now_us,
+int mcptools_lists_put(rv_mcp_lists *l, const struct rv_mcp_server_config *s, int64_t ttl_ms, int64_t now_us,
                        const struct mcp_listed *listed, rv_err **err)
 {
     int64_t ttl_us = ttl_ms <= 0 ? 0 : (ttl_ms < MAX_TTL_MS ? ttl_ms : MAX_TTL_MS) * 1000;
@@ -150,7 +159,7 @@ int mcptools_lists_put(struct rv_mcp_lists *l, const struct rv_mcp_server_config
     return 0;
 }
 
-void mcptools_lists_drop(struct rv_mcp_lists *l, const struct rv_mcp_server_config *s)
+void mcptools_lists_drop(rv_mcp_lists *l, const struct rv_mcp_server_config *s)
 {
     char key[RV_HASH_MAX];
     bool is_known = mcptools_identity(s, key, NULL) == 0;
@@ -165,11 +174,13 @@ void mcptools_lists_drop(struct rv_mcp_lists *l, const struct rv_mcp_server_conf
     pthread_mutex_unlock(&l->lock);
 }
 
-void rv_mcp_lists_fini(struct rv_mcp_lists *l)
+void rv_mcp_lists_free(rv_mcp_lists *l)
 {
+    if (!l)
+        return;
     while (l->n > 0)
         remove_at(l, &l->items[0]);
     free(l->items);
-    l->items = NULL;
-    l->cap = 0;
+    pthread_mutex_destroy(&l->lock);
+    free(l);
 }

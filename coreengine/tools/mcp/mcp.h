@@ -6,8 +6,6 @@
 #include "coreengine/mcp/mcp.h"
 #include "coreengine/tools/tools.h"
 
-#include <pthread.h>
-
 /* Connections to MCP servers: one for each server of a pipeline, with the calls that wait for it.
  *
  * A pool has a libuv loop of its own. rv_mcp_pool_wait() runs it until something has happened; rv_mcp_pool_attach()
@@ -18,14 +16,9 @@ struct uv_loop_s;
 typedef struct rv_mcp_pool rv_mcp_pool;
 
 /* Lists of tools that servers said stay fresh, for all pipelines of a process. Any thread may use it. */
-struct rv_mcp_lists {
-    pthread_mutex_t lock;   /* guards what follows; leaf */
-    struct mcp_kept *items; /* owned */
-    size_t n, cap;
-    int64_t n_changes; /* times that servers told of a change */
-};
-#define RV_MCP_LISTS_INIT ((struct rv_mcp_lists){.lock = PTHREAD_MUTEX_INITIALIZER})
-void rv_mcp_lists_fini(struct rv_mcp_lists *l); /* no pool that borrows it is left */
+typedef struct rv_mcp_lists rv_mcp_lists;
+rv_mcp_lists *rv_mcp_lists_new(void);    /* NULL: out of memory */
+void rv_mcp_lists_free(rv_mcp_lists *l); /* no pool that borrows it is left */
 
 /* Opens links over HTTP; stdio is the pool's own. */
 struct rv_mcp_http_transport {
@@ -38,8 +31,8 @@ struct rv_mcp_pool_opts {
     const struct rv_mcp_server_config *servers; /* borrowed; they outlive the pool */
     size_t n_servers;
     struct rv_mcp_http_transport http; /* open NULL: a server with an url cannot be reached */
-    struct rv_mcp_lists *kept; /* borrowed; a server that tells of a change loses its list there; NULL: none are kept */
-    rv_log *log;               /* borrowed; may be NULL */
+    rv_mcp_lists *kept; /* borrowed; a server that tells of a change loses its list there; NULL: none are kept */
+    rv_log *log;        /* borrowed; may be NULL */
 };
 RV_MUST_CHECK int rv_mcp_pool_new(const struct rv_mcp_pool_opts *opts, rv_mcp_pool **out, rv_err **err);
 /** Ends all connections in good order. No call is under way. Waits until the servers have ended, at most some seconds;
@@ -96,8 +89,8 @@ struct rv_mcp_tools_opts {
     bool is_called;            /* calls will be made: of lists that are kept, too */
     json_object *lists;        /* as rv_mcp_catalog_write() gave them when the run began; borrowed; NULL: none */
     struct rv_mcp_http_transport http;
-    struct rv_mcp_lists *kept; /* borrowed; lists that are fresh are not asked for; NULL: all are */
-    const char *state;         /* folder for pins, docs/how-to/approve-tools.md; NULL: nothing is pinned */
+    rv_mcp_lists *kept; /* borrowed; lists that are fresh are not asked for; NULL: all are */
+    const char *state;  /* folder for pins, docs/how-to/approve-tools.md; NULL: nothing is pinned */
     struct {
         rv_buf *text;       /* gets what differs from the pins; NULL: nothing is approved */
         const char *server; /* NULL: all */

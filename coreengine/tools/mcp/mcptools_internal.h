@@ -2,6 +2,7 @@
 #ifndef RV_MCPTOOLS_INTERNAL_H
 #define RV_MCPTOOLS_INTERNAL_H
 
+#include <pthread.h>
 #include <uv.h>
 
 #include "coreengine/base/base.h"
@@ -55,18 +56,24 @@ RV_MUST_CHECK int mcptools_mcp_pins_filter(const struct rv_mcp_tools_opts *o, co
 /* --- lists.c --- */
 /** A hash of all that decides which server answers, and to whom: where it is, how it is started, the credentials. */
 RV_MUST_CHECK int mcptools_identity(const struct rv_mcp_server_config *s, char out[RV_HASH_MAX], rv_err **err);
+struct rv_mcp_lists {
+    pthread_mutex_t lock;   /* guards what follows; leaf */
+    struct mcp_kept *items; /* owned */
+    size_t n, cap;
+    int64_t n_changes; /* times that servers told of a change */
+};
 struct mcp_listed {
     json_object *tools; /* owned by the caller; NULL: none is kept */
     bool has_resources, has_prompts;
     int64_t n_changes; /* as it was then */
 };
 /** The list of a server, if one is kept that is fresh. */
-RV_MUST_CHECK int mcptools_lists_find(struct rv_mcp_lists *l, const struct rv_mcp_server_config *s, int64_t now_us,
+RV_MUST_CHECK int mcptools_lists_find(rv_mcp_lists *l, const struct rv_mcp_server_config *s, int64_t now_us,
                                       struct mcp_listed *out, rv_err **err);
 /** Keep a list for as long as its server said; not if a server told of a change since listed->n_changes was read. */
-RV_MUST_CHECK int mcptools_lists_put(struct rv_mcp_lists *l, const struct rv_mcp_server_config *s, int64_t ttl_ms,
+RV_MUST_CHECK int mcptools_lists_put(rv_mcp_lists *l, const struct rv_mcp_server_config *s, int64_t ttl_ms,
                                      int64_t now_us, const struct mcp_listed *listed, rv_err **err);
-void mcptools_lists_drop(struct rv_mcp_lists *l, const struct rv_mcp_server_config *s);
+void mcptools_lists_drop(rv_mcp_lists *l, const struct rv_mcp_server_config *s);
 
 /* --- outer.c --- */
 struct rv_mcp_outer; /* the pool's loop, hung into another one */

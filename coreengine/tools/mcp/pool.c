@@ -37,7 +37,7 @@ struct rv_mcp_pool {
     const struct rv_mcp_server_config *servers;
     size_t n_servers;
     struct rv_mcp_http_transport http;
-    struct rv_mcp_lists *kept;
+    rv_mcp_lists *kept;
     rv_log *log;
     int n_links;   /* that are not closed yet */
     bool is_ended; /* frees itself when they are */
