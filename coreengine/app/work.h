@@ -6,8 +6,6 @@
 #ifndef RV_APP_WORK_H
 #define RV_APP_WORK_H
 
-#include <pthread.h>
-
 #include "coreengine/app/streams.h"
 #include "coreengine/app/workspace.h"
 #include "coreengine/store/store.h"
@@ -95,19 +93,13 @@ struct rv_worker_handler {
     const char *target; /* file of a pipeline, or "capability:tool"; of a script: its file */
 };
 /* A handle by which another thread drains a worker, or tells it that there is work. */
-struct rv_worker_stop {
-    pthread_mutex_t lock;  /* guards what follows; leaf */
-    pthread_cond_t wanted; /* is_wanted became true */
-    bool is_wanted;
-    bool has_news;
-    void *wake; /* of the worker, while it works; internal; borrowed */
-};
-void rv_worker_stop_init(struct rv_worker_stop *stop);
+struct rv_worker_stop;
+struct rv_worker_stop *rv_worker_stop_new(void);  /* NULL: out of memory */
 void rv_worker_stop(struct rv_worker_stop *stop); /* any thread, also before the worker begins */
 /** Tell a worker that a task was queued or is to be cancelled: it looks at once, and not at its next time. Any thread;
  * NULL is fine. */
 void rv_worker_tell(struct rv_worker_stop *stop);
-void rv_worker_stop_fini(struct rv_worker_stop *stop);
+void rv_worker_stop_free(struct rv_worker_stop *stop); /* after the worker; NULL is fine */
 
 /* What it points to is borrowed, and outlives the worker. */
 struct rv_worker_opts {

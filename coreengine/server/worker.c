@@ -13,7 +13,7 @@ struct srv_worker {
     pthread_t thread;
     struct rv_app app;
     struct rv_worker_opts opts;
-    struct rv_worker_stop stop;
+    struct rv_worker_stop *stop; /* owned */
     struct rv_worker_done done;
     rv_err *err;     /* why it ended by itself; owned */
     bool has_told;   /* that it waits; of its thread */
@@ -70,15 +70,20 @@ static void *work(void *self)
 
 int srv_worker_new(struct srv_server *s, void (*fallen)(struct srv_server *s), struct srv_worker **out, rv_err **err)
 {
-    struct srv_worker *w = s->opts->no_worker ? NULL : calloc(1, sizeof *w);
-
-    *out = w;
-    if (!w)
-        return s->opts->no_worker ? 0 : RV_FAIL(err, RV_E_NOMEM, "make a worker");
+    *out = NULL;
+    if (s->opts->no_worker)
+        return 0;
+    struct srv_worker *w = calloc(1, sizeof *w);
+    struct rv_worker_stop *stop = rv_worker_stop_new();
+    if (!w || !stop) {
+        free(w);
+        rv_worker_stop_free(stop);
+        return RV_FAIL(err, RV_E_NOMEM, "make a worker");
+    }
     w->s = s;
     w->fallen = fallen;
-    rv_worker_stop_init(&w->stop);
-    s->worker_stop = &w->stop;
+    s->worker_stop = w->stop = stop;
+    *out = w;
     return 0;
 }
 
@@ -88,7 +93,7 @@ int srv_worker_start(struct srv_worker *w, rv_err **err)
         return 0;
     const struct rv_server_opts *o = w->s->opts;
     w->app = w->s->app;
-    w->opts = (struct rv_worker_opts){.stop = &w->stop,
+    w->opts = (struct rv_worker_opts){.stop = w->stop,
                                       .app = &w->app,
                                       .concurrency = o->concurrency,
                                       .grace_us = o->grace_us,
@@ -110,7 +115,7 @@ void srv_worker_stop(struct srv_worker *w)
 {
     if (!w)
         return;
-    rv_worker_stop(&w->stop);
+    rv_worker_stop(w->stop);
 }
 
 int srv_worker_join(struct srv_worker *w, int64_t *n_left, rv_err **err)
@@ -123,7 +128,7 @@ int srv_worker_join(struct srv_worker *w, int64_t *n_left, rv_err **err)
     *n_left = w->done.n_left;
     int rc = w->err ? rv_err_code(w->err) : 0;
     rv_err_pass(err, w->err);
-    rv_worker_stop_fini(&w->stop);
+    rv_worker_stop_free(w->stop);
     free(w);
     return rc;
 }

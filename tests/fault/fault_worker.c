@@ -161,20 +161,21 @@ static void make_due(const struct place *p)
 static int work(struct place *p, rv_err **err)
 {
     const struct rv_worker_handler handlers[] = {{"good", p->good}, {"bad", p->bad}};
-    struct rv_worker_stop stop;
+    struct rv_worker_stop *stop = rv_worker_stop_new();
     struct rv_worker_done done;
 
-    rv_worker_stop_init(&stop);
+    if (!stop)
+        return RV_FAIL(err, RV_E_NOMEM, "make a stop");
     const struct rv_worker_opts opts = {.app = &p->app,
-                                        .stop = &stop,
+                                        .stop = stop,
                                         .handlers = handlers,
                                         .n_handlers = RV_COUNT(handlers),
                                         .threads = 2,
                                         .say = stop_at_a_failure,
-                                        .self = &stop,
+                                        .self = stop,
                                         .until_idle = true};
     int rc = rv_worker_run(&opts, &done, err);
-    rv_worker_stop_fini(&stop);
+    rv_worker_stop_free(stop);
     return rc;
 }
 

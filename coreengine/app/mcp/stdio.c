@@ -38,7 +38,7 @@ struct stdio {
     int64_t ends_us;     /* when calls under way are cancelled; 0: not yet known */
     /* the worker */
     struct rv_worker_opts worker_opts;
-    struct rv_worker_stop stop;
+    struct rv_worker_stop *stop; /* owned */
     struct rv_worker_done done;
     rv_err *worker_err; /* owned; its thread has it until that ends */
     bool worker_waits;  /* and that was told; of its thread */
@@ -260,7 +260,7 @@ static int start_worker(struct stdio *s, rv_err **err)
     s->fallen = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (s->fallen < 0)
         return RV_FAIL_SYSTEM(err, errno, "start a worker");
-    s->worker_opts = (struct rv_worker_opts){.stop = &s->stop,
+    s->worker_opts = (struct rv_worker_opts){.stop = s->stop,
                                              .app = &s->app,
                                              .concurrency = s->opts->concurrency,
                                              .grace_us = s->opts->grace_us,
@@ -299,7 +299,7 @@ static int open_all(struct stdio *s, rv_err **err)
     if (rc == 0)
         rc = rv_app_sources_open(&s->app, RV_APP_STORE_MAKE, &s->sources, err);
     s->at = (struct rv_app_mcp_at){
-        .app = &s->app, .sources = &s->sources, .worker = s->opts->no_worker ? NULL : &s->stop, .job = &s->job};
+        .app = &s->app, .sources = &s->sources, .worker = s->opts->no_worker ? NULL : s->stop, .job = &s->job};
     if (rc == 0)
         rc = rv_app_mcp_check(&s->opts->offer, &s->at, err);
     if (rc == 0)
@@ -326,18 +326,22 @@ static void end_jobs(struct stdio *s)
 int rv_app_mcp_serve(const struct rv_app_mcp_serve *opts, int64_t *n_left, rv_err **err)
 {
     struct stdio *s = calloc(1, sizeof *s);
+    struct rv_worker_stop *stop = rv_worker_stop_new();
     struct rv_mcp_lines lines;
     sigset_t old;
 
     *n_left = 0;
-    if (!s)
+    if (!s || !stop) {
+        free(s);
+        rv_worker_stop_free(stop);
         return RV_FAIL(err, RV_E_NOMEM, "serve a client");
+    }
     s->opts = opts;
+    s->stop = stop;
     s->in = rv_terminal_reader(opts->in);
     s->fallen = -1;
     s->app = *opts->app;
     s->app.keeps_log_level = true;
-    rv_worker_stop_init(&s->stop);
     rv_mcp_lines_init(&lines, RV_MCP_MAX_LINE, on_line, s);
     int rc = take_signals(s, &old, err);
     if (rc == 0) {
@@ -346,7 +350,7 @@ int rv_app_mcp_serve(const struct rv_app_mcp_serve *opts, int64_t *n_left, rv_er
             rc = serve(s, &lines, err);
         if (s->aside)
             end_jobs(s);
-        rv_worker_stop(&s->stop);
+        rv_worker_stop(s->stop);
         if (s->has_worker)
             pthread_join(s->thread, NULL);
         rv_err **ends = s->worker_err ? &s->worker_err : &s->input_err;
@@ -363,7 +367,7 @@ int rv_app_mcp_serve(const struct rv_app_mcp_serve *opts, int64_t *n_left, rv_er
     rv_app_sources_fini(&s->sources);
     rv_err_free(s->worker_err);
     rv_err_free(s->input_err);
-    rv_worker_stop_fini(&s->stop);
+    rv_worker_stop_free(s->stop);
     if (s->in != opts->in)
         close(s->in);
     if (s->fallen >= 0)

@@ -69,13 +69,18 @@ static const struct row {
     {"tasks.add", app_tasks_add, false},
 };
 
+struct rv_app_scratch {
+    pthread_mutex_t lock; /* guards the next one; leaf: opening a store in memory takes no lock of ours */
+    rv_store *store;      /* NULL: nothing was asked yet; owned */
+};
+
 struct job {
     struct rv_service_job job; /* first: a pointer to it is one to this */
     const struct row *row;
     char *store, *sync, *quotas, *files, *tenant, *user, *key, *args, *capability, *entry, *run_id, *script,
-        *script_name;               /* owned; sync, quotas, files, tenant and those of a script may be NULL */
-    struct rv_app_scratch *scratch; /* NULL: the store of the program */
-    rv_app_handles *handles;        /* kept; NULL: there is a scratch */
+        *script_name;        /* owned; sync, quotas, files, tenant and those of a script may be NULL */
+    rv_app_scratch *scratch; /* borrowed; NULL: the store of the program */
+    rv_app_handles *handles; /* kept; NULL: there is a scratch */
 };
 
 static void job_free(struct rv_service_job *job)
@@ -263,17 +268,27 @@ const struct rv_exec_services *rv_app_services_init_shared(struct rv_app_service
 }
 
 const struct rv_exec_services *rv_app_services_init_scratch(struct rv_app_services *s, const struct rv_app *app,
-                                                            struct rv_app_scratch *scratch)
+                                                            rv_app_scratch *scratch)
 {
     rv_app_services_init(s, app);
-    *scratch = (struct rv_app_scratch){.store = NULL};
-    pthread_mutex_init(&scratch->lock, NULL);
     s->scratch = scratch;
     return &s->exec;
 }
 
-void rv_app_scratch_fini(struct rv_app_scratch *scratch)
+rv_app_scratch *rv_app_scratch_new(void)
 {
+    rv_app_scratch *scratch = calloc(1, sizeof *scratch);
+
+    if (scratch)
+        pthread_mutex_init(&scratch->lock, NULL);
+    return scratch;
+}
+
+void rv_app_scratch_free(rv_app_scratch *scratch)
+{
+    if (!scratch)
+        return;
     rv_store_close(scratch->store);
     pthread_mutex_destroy(&scratch->lock);
+    free(scratch);
 }

@@ -410,7 +410,7 @@ static int run_once(const struct rv_app *app, struct rv_app_loaded *l, size_t i,
 {
     struct observer o = {
         .number = number, .report = out, .coverage = opts->coverage, .skipped = json_object_new_array()};
-    struct rv_app_scratch *scratch = calloc(1, sizeof *scratch);
+    rv_app_scratch *scratch = rv_app_scratch_new();
     struct rv_app_services services;
     struct rv_app_loaded variant = {0};
     bool has_variant = false;
@@ -441,10 +441,8 @@ static int run_once(const struct rv_app *app, struct rv_app_loaded *l, size_t i,
         rc = report_error(app, out, err);
     rv_exec_free(o.exec);
     rv_app_engine_free(l, o.engine);
-    if (!l->plugins_busy) { /* else a call that hangs may still be asking */
-        rv_app_scratch_fini(scratch);
-        free(scratch);
-    }
+    if (!l->plugins_busy) /* else a call that hangs may still be asking */
+        rv_app_scratch_free(scratch);
     if (o.cassette.script || out->was_recorded)
         out->cassette = rv_buf_steal(&o.cassette.path, NULL);
     app_cassette_fini(&o.cassette);

@@ -1,6 +1,6 @@
 /* A worker in the process of a server. What it opens at its start may be lacking for a while: descriptors, threads,
  * room, a database. The server goes on without it meanwhile; runs wait in the queue. */
-#include "coreengine/app/work.h"
+#include "coreengine/app/worker/worker_internal.h"
 #include "coreengine/base/base.h"
 
 #define AGAIN_US (500 * RV_US_PER_MS) /* between two attempts to start */

@@ -342,16 +342,19 @@ static bool is_to_stop(const struct shell *s)
     return wanted;
 }
 
-void rv_worker_stop_init(struct rv_worker_stop *stop)
+struct rv_worker_stop *rv_worker_stop_new(void)
 {
+    struct rv_worker_stop *stop = calloc(1, sizeof *stop);
     pthread_condattr_t attr;
 
-    *stop = (struct rv_worker_stop){.is_wanted = false};
+    if (!stop)
+        return NULL;
     pthread_mutex_init(&stop->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&stop->wanted, &attr);
     pthread_condattr_destroy(&attr);
+    return stop;
 }
 
 void rv_worker_stop(struct rv_worker_stop *stop)
@@ -388,10 +391,13 @@ static bool has_news(const struct shell *s)
     return has;
 }
 
-void rv_worker_stop_fini(struct rv_worker_stop *stop)
+void rv_worker_stop_free(struct rv_worker_stop *stop)
 {
+    if (!stop)
+        return;
     pthread_cond_destroy(&stop->wanted);
     pthread_mutex_destroy(&stop->lock);
+    free(stop);
 }
 
 static void on_wake(uv_async_t *async)

@@ -2,6 +2,7 @@
 #ifndef RV_WORK_INTERNAL_H
 #define RV_WORK_INTERNAL_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "coreengine/app/app_internal.h"
@@ -11,6 +12,15 @@
 
 /* The prefix of ids of runs that handle tasks of other types: such a run is continued by its task. */
 #define RV_WORK_JOB_PREFIX "job_"
+
+/* --- worker.c --- */
+struct rv_worker_stop {
+    pthread_mutex_t lock;  /* guards what follows; leaf */
+    pthread_cond_t wanted; /* is_wanted became true */
+    bool is_wanted;
+    bool has_news;
+    void *wake; /* of the worker, while it works; borrowed */
+};
 
 /* --- needs.c --- */
 /** As it is written: "label:gpu". */

@@ -80,7 +80,7 @@ static struct rv_task_row task_of(rv_store *s, const char *id)
 struct shown {
     struct place place;
     rv_store *store;
-    struct rv_worker_stop stop;
+    struct rv_worker_stop *stop;
     char owner[RV_OWNER_MAX];
     bool was_made, was_seen; /* the worker handed "second" back */
 };
@@ -115,7 +115,7 @@ static void wait_for_release(struct shown *w)
         rv_task_row_fini(&second);
     }
     if (!w->was_seen) /* it would not become idle */
-        rv_worker_stop(&w->stop);
+        rv_worker_stop(w->stop);
 }
 
 static void on_line(void *self, const char *line)
@@ -141,12 +141,13 @@ START_TEST(a_task_that_only_the_store_thinks_it_holds_is_handed_back)
     rv_err *err = NULL;
 
     open_place(&w.place);
-    rv_worker_stop_init(&w.stop);
+    w.stop = rv_worker_stop_new();
+    ck_assert_ptr_nonnull(w.stop);
     w.store = open_store(&w.place);
     enqueue(w.store, "second", rv_app_now_us() + 3600 * INT64_C(1000000));
     const struct rv_worker_handler handler = {"say", w.place.pipeline};
     const struct rv_worker_opts opts = {.app = &w.place.app,
-                                        .stop = &w.stop,
+                                        .stop = w.stop,
                                         .handlers = &handler,
                                         .n_handlers = 1,
                                         .concurrency = 1,
@@ -161,7 +162,7 @@ START_TEST(a_task_that_only_the_store_thinks_it_holds_is_handed_back)
     ck_assert_int_eq(second.status, RV_TASK_COMPLETED);
     ck_assert_int_eq(second.retry_count, 0);
     rv_task_row_fini(&second);
-    rv_worker_stop_fini(&w.stop);
+    rv_worker_stop_free(w.stop);
     rv_store_close(w.store);
     close_place(&w.place);
 }
