@@ -69,7 +69,7 @@ struct walked {
 };
 void walk_all(const struct files *f, const struct rv_cap_call *call, const char *glob, struct walked *out);
 int walk_failed(const struct walked *w, struct rv_cap_call *call); /* fails the call for w->error */
-void walked_free(struct walked *w);
+void walked_fini(struct walked *w);
 
 /* --- words.c --- */
 struct words {

@@ -35,7 +35,7 @@ int list_files(void *self, struct rv_cap_call *call)
     json_object_put(args);
     if (found.error) {
         int rc = walk_failed(&found, call);
-        walked_free(&found);
+        walked_fini(&found);
         return rc;
     }
     failed = found.failed;
@@ -55,6 +55,6 @@ int list_files(void *self, struct rv_cap_call *call)
     put(&failed, reply, "files", list);
     put(&failed, reply, "total", json_object_new_int64((int64_t)found.n));
     put(&failed, reply, "truncated", json_object_new_boolean(found.truncated || found.n > MAX_LISTED));
-    walked_free(&found);
+    walked_fini(&found);
     return reply_take(call, reply, failed);
 }

@@ -302,7 +302,7 @@ int search_files(void *self, struct rv_cap_call *call)
         free(s->kept[i].heading);
     }
     free(s->kept);
-    walked_free(&s->files);
+    walked_fini(&s->files);
     free(s);
     json_object_put(args);
     return rc;

@@ -36,7 +36,7 @@ static bool add(struct walked *w, const char *path)
     return true;
 }
 
-void walked_free(struct walked *w)
+void walked_fini(struct walked *w)
 {
     for (size_t i = 0; i < w->n; i++)
         free(w->paths[i]);
@@ -119,7 +119,7 @@ static void walk_folder(int parent, const char *name, const char *prefix, int de
         else if (S_ISREG(st.st_mode) && (!glob || glob_match(glob, path)))
             add(out, path);
     }
-    walked_free(&names);
+    walked_fini(&names);
     close(fd);
 }
 

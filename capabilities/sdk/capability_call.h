@@ -24,7 +24,7 @@ static inline int rv_cap_reply(struct rv_cap_call *call, struct rv_cap_out *out)
     int rc = text ? call->reply(call, text)
                   : rv_cap_failf(call, "ExecutionError", "the answer cannot be written: %s", out->failed);
 
-    rv_cap_out_free(out);
+    rv_cap_out_fini(out);
     return rc;
 }
 
@@ -42,7 +42,7 @@ static inline int rv_cap_ask(struct rv_cap_call *call, const char *service, stru
     else
         rc = call->ask(call, service, text, answer);
     if (args)
-        rv_cap_out_free(args);
+        rv_cap_out_fini(args);
     return rc;
 }
 

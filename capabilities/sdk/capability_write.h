@@ -25,7 +25,7 @@
 #endif
 
 struct rv_cap_out {
-    char *text; /* owned: rv_cap_reply() or rv_cap_out_free() frees it */
+    char *text; /* owned: rv_cap_reply() or rv_cap_out_fini() frees it */
     size_t len, size;
     const char *failed; /* why; NULL: all is well; static */
     unsigned depth;
@@ -39,7 +39,7 @@ struct rv_cap_out {
         }                                                                                                              \
     }
 
-static inline void rv_cap_out_free(struct rv_cap_out *out)
+static inline void rv_cap_out_fini(struct rv_cap_out *out)
 {
     free(out->text);
     memset(out, 0, sizeof *out);
@@ -222,7 +222,7 @@ static inline void rv_cap_put_json(struct rv_cap_out *out, const char *key, cons
     rv_cap_add(out, value ? value : "null", value ? n : 4);
 }
 
-/** The whole text, with what is open closed; `{}` if nothing was written. It lives until rv_cap_out_free(). NULL: see
+/** The whole text, with what is open closed; `{}` if nothing was written. It lives until rv_cap_out_fini(). NULL: see
  * out->failed. */
 static inline const char *rv_cap_text(struct rv_cap_out *out)
 {

@@ -131,7 +131,7 @@ fail:
     return rc;
 }
 
-static void free_progress(struct model_progress *t)
+static void progress_fini(struct model_progress *t)
 {
     free(t->prompt);
     free(t->system);
@@ -162,7 +162,7 @@ void rv_visit_free(rv_visit *v)
     visit_tools_fini(&v->tools);
     agent_resources_fini(v);
     agent_client_tools_fini(v);
-    free_progress(&v->model);
+    progress_fini(&v->model);
     planned_free(v->planned);
     json_object_put(v->output);
     json_object_put(v->previous);

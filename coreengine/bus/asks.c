@@ -265,7 +265,7 @@ void bus_asks_tick(rv_bus *b)
     }
 }
 
-void bus_asks_free(rv_bus *b)
+void bus_asks_fini(rv_bus *b)
 {
     while (b->asks)
         rv_bus_withdraw(b, b->asks->id);

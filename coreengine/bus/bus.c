@@ -98,7 +98,7 @@ void rv_bus_free(rv_bus *b)
         sub_free(s);
     }
     if (b)
-        bus_asks_free(b);
+        bus_asks_fini(b);
     free(b);
 }
 

@@ -32,6 +32,6 @@ struct rv_bus {
 RV_MUST_CHECK int bus_before(rv_bus *b, struct rv_bus_message *m, rv_buf *room, size_t *n_seen, rv_err **err);
 void bus_after(rv_bus *b, const struct rv_bus_message *m, size_t n_seen, struct rv_bus_outcome *o);
 void bus_asks_tick(rv_bus *b); /* gives up asks whose time is over */
-void bus_asks_free(rv_bus *b); /* gives up what is under way, without a word to the askers */
+void bus_asks_fini(rv_bus *b); /* gives up what is under way, without a word to the askers */
 
 #endif

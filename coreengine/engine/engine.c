@@ -485,11 +485,11 @@ void rv_engine_free(rv_engine *e)
         x->prev = x->next = NULL;
     }
     engine_signals_unwatch(e);
-    engine_leases_free(e);
+    engine_leases_fini(e);
     engine_writer_stop(e);
     engine_quotas_free_left(e);
-    engine_services_free(e);
-    engine_models_free(e);
+    engine_services_fini(e);
+    engine_models_fini(e);
     engine_pool_free(e->pool);
     engine_loop_free(e->loop);
     free(e->due.items);

@@ -235,7 +235,7 @@ RV_MUST_CHECK int engine_keep(rv_exec *x, const struct rv_event *ev, rv_err **er
 void engine_keep_wait(rv_exec *x); /* blocks while the step is written; its effects are not performed */
 /** Renew what is due, and cancel what others asked to be cancelled. */
 void engine_leases_tick(rv_engine *e);
-void engine_leases_free(rv_engine *e);            /* blocks while the store thread works on them */
+void engine_leases_fini(rv_engine *e);            /* blocks while the store thread works on them */
 int64_t engine_leases_due_us(const rv_engine *e); /* when it is to be called next; RV_NEVER: not at all */
 /** Check whether this run may begin an effect that must not be done twice. RV_E_STATE: its lease has run out. */
 RV_MUST_CHECK int engine_lease_check(const rv_exec *x, rv_err **err);
@@ -270,7 +270,7 @@ RV_MUST_CHECK int engine_model_ask(struct call *c, json_object *request, rv_err 
 bool engine_model_due(struct call *c);
 void engine_model_read_on(struct call *c); /* if its stream was held */
 void engine_model_free(struct model_call *m);
-void engine_models_free(rv_engine *e); /* connections and what the runs share; before the loop goes */
+void engine_models_fini(rv_engine *e); /* connections and what the runs share; before the loop goes */
 
 /* --- ask.c: agents that are asked --- */
 

@@ -68,7 +68,7 @@ static void limit_wait(rv_engine *e)
     rv_store_set_wait(e->opts.store, left_ms > 0 ? left_ms : 1);
 }
 
-static void free_wait(const rv_engine *e)
+static void end_wait(const rv_engine *e)
 {
     if (e->opts.store)
         rv_store_set_wait(e->opts.store, 0);
@@ -103,7 +103,7 @@ static void renew(rv_engine *e, int64_t now_us)
 
     limit_wait(e);
     int rc = rv_store_renew(e->opts.store, e->opts.owner, until_us, &err);
-    free_wait(e);
+    end_wait(e);
     renewed(e, now_us, until_us, rc, err);
     rv_err_free(err);
 }
@@ -203,7 +203,7 @@ static bool renew_aside(rv_engine *e, int64_t now_us, bool renews)
     return true;
 }
 
-void engine_leases_free(rv_engine *e)
+void engine_leases_fini(rv_engine *e)
 {
     if (e->lease_write)
         engine_writer_wait_for(e->writer, &e->lease_write->write);
@@ -402,7 +402,7 @@ int engine_keep(rv_exec *x, const struct rv_event *ev, rv_err **err)
     } else {
         limit_wait(x->engine);
         rc = rv_journal_step(x->opts.journal, ev, &x->effects, x->run, err);
-        free_wait(x->engine);
+        end_wait(x->engine);
         if (rc == 0)
             lease_proved(x);
     }

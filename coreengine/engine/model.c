@@ -57,7 +57,7 @@ static int ensure_client(rv_engine *e, rv_err **err)
     return engine_http(e, err);
 }
 
-void engine_models_free(rv_engine *e)
+void engine_models_fini(rv_engine *e)
 {
     rv_http_free(e->http);
     rv_providers_free(e->providers);

@@ -373,7 +373,7 @@ int64_t engine_services_due_us(const rv_engine *e)
     return e->services ? rv_bus_due_us(e->services->bus) : RV_NEVER;
 }
 
-void engine_services_free(rv_engine *e)
+void engine_services_fini(rv_engine *e)
 {
     struct asks *d = asks_of(e);
     uint64_t id = 0;

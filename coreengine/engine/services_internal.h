@@ -87,7 +87,7 @@ static inline void rv_service_answer(const rv_engine *e, uint64_t id, const rv_b
 void engine_services_tick(rv_engine *e); /* takes up what workers ask, and ends what is late */
 int64_t
 engine_services_due_us(const rv_engine *e); /* when it is to be called next, by the real clock; RV_NEVER: not at all */
-void engine_services_free(rv_engine *e);    /* before the workers and the client of HTTP */
+void engine_services_fini(rv_engine *e);    /* before the workers and the client of HTTP */
 
 /* workers.c, observe.c, model.c */
 struct asks *engine_pool_asks(struct pool *p);

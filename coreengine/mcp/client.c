@@ -518,7 +518,7 @@ void rv_mcp_client_free(rv_mcp_client *c)
         open_unlink(c, o);
         open_free(o);
     }
-    mcp_queue_free(c);
+    mcp_queue_fini(c);
     json_object_put(c->answer);
     json_object_put(c->roots);
     free(c->misread);

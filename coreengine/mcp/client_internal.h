@@ -87,7 +87,7 @@ RV_MUST_CHECK int mcp_put_progress(rv_mcp_client *c, int64_t ask, double progres
 RV_MUST_CHECK int mcp_put_note(rv_mcp_client *c, rv_err **err, const char *fmt, ...) RV_PRINTF(3, 4);
 /** params is borrowed. */
 RV_MUST_CHECK int mcp_put_sample(rv_mcp_client *c, int64_t ask, int64_t sample, json_object *params, rv_err **err);
-void mcp_queue_free(rv_mcp_client *c);
+void mcp_queue_fini(rv_mcp_client *c);
 
 /* --- client.c: the functions that end or send an open request leave it open when they fail --- */
 

@@ -25,7 +25,7 @@ static void item_free(struct rv_mcp_item *item)
     free(item);
 }
 
-void mcp_queue_free(rv_mcp_client *c)
+void mcp_queue_fini(rv_mcp_client *c)
 {
     item_free(c->shown);
     while (c->first) {

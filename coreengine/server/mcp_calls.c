@@ -21,7 +21,7 @@ static void cut(struct srv_stream *st)
     srv_stream_fail(st, rc, err);
 }
 
-static void free_streams(struct srv_mcp_session *s)
+static void streams_fini(struct srv_mcp_session *s)
 {
     for (struct srv_mcp_stream *st = s->streams, *next; st; st = next) {
         next = st->next;
@@ -37,7 +37,7 @@ static void on_end(struct srv_message *l)
 {
     struct srv_mcp_session *s = (struct srv_mcp_session *)((char *)l - offsetof(struct srv_mcp_session, end));
 
-    free_streams(s);
+    streams_fini(s);
     rv_app_mcp_free(s->client);
     pthread_cond_destroy(&s->is_free);
     pthread_mutex_destroy(&s->lock);
@@ -517,7 +517,7 @@ static void end_all(void *self)
         cancel_left(s, &at);
         srv_mcp_session_leave(s);
         pthread_mutex_lock(&s->lock);
-        free_streams(s);
+        streams_fini(s);
         pthread_mutex_unlock(&s->lock);
         s->is_listed = false;
         srv_mcp_session_unref(s);

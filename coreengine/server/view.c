@@ -67,7 +67,7 @@ struct srv_view *srv_view_new(const struct srv_cursor *from)
     return v;
 }
 
-static void free_event(struct view_event *e)
+static void event_fini(struct view_event *e)
 {
     free(e->line);
     free(e->text);
@@ -80,7 +80,7 @@ void srv_view_free(struct srv_view *v)
     if (!v)
         return;
     for (size_t i = v->at_event; i < v->n_events; i++)
-        free_event(&v->events[i]);
+        event_fini(&v->events[i]);
     free(v->events);
     rv_protocol_free(v->encoder);
     free(v->texts);
@@ -189,7 +189,7 @@ static int tell_events(struct told *t, int64_t upto, bool has_line)
         else if (rc == 0 && v->encoder)
             rc = rv_protocol_event(v->encoder, &t->at, (rv_str){e->line, e->len}, t->out, t->err);
         v->n_told = e->seq;
-        free_event(e);
+        event_fini(e);
     }
     return rc;
 }

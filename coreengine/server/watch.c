@@ -139,7 +139,7 @@ int srv_watch_new(const struct rv_server_opts *opts, struct srv_watch **out, rv_
 
 /* --- runs that are driven here --- */
 
-static void free_call(struct call *c)
+static void call_fini(struct call *c)
 {
     free(c->path);
     free(c->model);
@@ -148,7 +148,7 @@ static void free_call(struct call *c)
 static void free_watched(struct watched *r)
 {
     for (size_t i = 0; i < r->n_calls; i++)
-        free_call(&r->calls[i]);
+        call_fini(&r->calls[i]);
     free(r->calls);
     end_trace(r);
     free(r->pipeline);
@@ -190,7 +190,7 @@ static struct call *find_call(struct watched *r, json_object *event)
 
 static void drop_call(struct watched *r, struct call *c)
 {
-    free_call(c);
+    call_fini(c);
     *c = r->calls[--r->n_calls];
 }
 
@@ -219,7 +219,7 @@ static void note_call(struct watched *r, json_object *event)
     if (c.path && c.model)
         r->calls[r->n_calls++] = c;
     else
-        free_call(&c);
+        call_fini(&c);
 }
 
 static void note_start(struct watched *r, json_object *event)

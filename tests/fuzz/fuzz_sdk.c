@@ -123,7 +123,7 @@ static void write_again(json_object *want, const char *text)
         require(rv_json_equal(want, back));
         json_object_put(back);
     }
-    rv_cap_out_free(&out);
+    rv_cap_out_fini(&out);
 }
 
 RV_FUZZ_TARGET(sdk)
@@ -146,7 +146,7 @@ RV_FUZZ_TARGET(sdk)
         json_object_put(want);
     } else { /* nothing is read behind the end, which the sanitizer sees */
         copy_members(&out, text, 0);
-        rv_cap_out_free(&out);
+        rv_cap_out_fini(&out);
         (void)rv_cap_num(text, &number);
         (void)rv_cap_int(text, &n);
         (void)rv_cap_bool(text, &yes);

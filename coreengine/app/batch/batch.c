@@ -283,7 +283,7 @@ static int work(struct batch *b, rv_err **err)
     return rc;
 }
 
-static void fini(struct batch *b)
+static void free_batch(struct batch *b)
 {
     for (size_t i = 0; i < b->n_slots; i++) {
         batch_line_fini(&b->slots[i].line);
@@ -326,6 +326,6 @@ int rv_app_batch_run(const struct rv_app_batch *batch, struct rv_app_batch_sum *
     }
     b->sum.running = 0;
     *out = b->sum;
-    fini(b);
+    free_batch(b);
     return rc < 0 ? RV_WRAP(err, rc, "run batch \"%s\"", batch->file) : 0;
 }

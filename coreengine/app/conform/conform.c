@@ -305,7 +305,7 @@ void rv_conform_write_reference(rv_buf *b)
                       rules[i].is_error ? "broken" : "advice", rules[i].hint);
 }
 
-static void free_findings(struct conform *c)
+static void findings_fini(struct conform *c)
 {
     while (c->findings) {
         struct conform_finding *f = c->findings;
@@ -378,6 +378,6 @@ int rv_app_conform(const struct rv_plugins_opts *opts, const char *name, rv_jw *
     rv_err_free(why);
     json_object_put(list);
     rv_plugins_free(plugins);
-    free_findings(&c);
+    findings_fini(&c);
     return rc;
 }

@@ -368,7 +368,7 @@ static int set_up_multi(rv_http *h, rv_err **err)
     return 0;
 }
 
-static void free_parts(rv_http *h)
+static void parts_fini(rv_http *h)
 {
     if (h->multi)
         h->curl->multi_cleanup(h->multi);
@@ -395,7 +395,7 @@ int rv_http_new(const struct rv_http_opts *opts, rv_http **out, rv_err **err)
     h->user_agent = rv_str_dup(rv_str_of(opts->user_agent ? opts->user_agent : "reeve/" REEVE_VERSION));
     rc = h->user_agent ? set_up_multi(h, err) : RV_FAIL(err, RV_E_NOMEM, "make an HTTP client");
     if (rc < 0) {
-        free_parts(h);
+        parts_fini(h);
         free(h);
         return rc;
     }
@@ -415,7 +415,7 @@ void rv_http_free(rv_http *h)
     uv_loop_t *loop = h->runs_on ? NULL : h->loop;
     while (h->calls)
         http_call_drop(h->calls);
-    free_parts(h);
+    parts_fini(h);
     uv_close((uv_handle_t *)&h->curl_timer, on_timer_closed);
     uv_close((uv_handle_t *)&h->clock, on_timer_closed);
     if (loop)

@@ -154,7 +154,7 @@ static void close_it(struct sql_store *base)
     }
     for (size_t i = 0; i < PG_N_STATEMENTS; i++) {
         free(st->stmts[i].text);
-        store_pg_free_rows(&st->stmts[i]);
+        store_pg_rows_fini(&st->stmts[i]);
     }
     free(base->path);
     free(base);

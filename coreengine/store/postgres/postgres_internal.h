@@ -205,7 +205,7 @@ RV_MUST_CHECK int postgres_end_rows(const struct sql_rows *rows, int rc, rv_err 
 void store_pg_put_rows_text(struct postgres_stmt *stmt, const char *at, rv_buf *out);
 /** The array for $(k + 1), valid until the rows are forgotten. Returns its size. */
 size_t store_pg_list_rows(struct postgres_stmt *stmt, int k, const char **at, int *len, uint32_t *type);
-void store_pg_free_rows(struct postgres_stmt *stmt);
+void store_pg_rows_fini(struct postgres_stmt *stmt);
 
 /* postgres/transaction.c */
 RV_MUST_CHECK int postgres_begin_read(struct sql_store *base, bool *began, rv_err **err);

@@ -137,7 +137,7 @@ static void forget(struct pg_many *many)
     }
 }
 
-void store_pg_free_rows(struct postgres_stmt *stmt)
+void store_pg_rows_fini(struct postgres_stmt *stmt)
 {
     for (size_t i = 0; stmt->many && i < RV_SQL_MAX_ARGS; i++)
         rv_buf_fini(&stmt->many->columns[i]);

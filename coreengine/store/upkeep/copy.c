@@ -176,7 +176,7 @@ static int read_marks(const struct copy *c, struct marks *m, rv_err **err)
     return rc;
 }
 
-static void free_marks(struct marks *m)
+static void marks_fini(struct marks *m)
 {
     rv_buf_fini(&m->id);
     rv_buf_fini(&m->to_id);
@@ -240,7 +240,7 @@ static int try_mark(const struct copy *c, rv_err **err)
         rc = set_about(c, "copy_from", sql_path(c->from), err);
     if (rc == 0)
         rc = set_about(c, "copy_by", c->id, err);
-    free_marks(&m);
+    marks_fini(&m);
     return sql_end_write(c->to, rc, "begin the copy", err);
 }
 

@@ -44,7 +44,7 @@ static void tell_left_out(const struct rv_plugin *pl, int64_t n)
         RV_LOG(pl->log, WARN, "capability.log_left_out", RV_F_TEXT("capability", pl->name), RV_F_I64("lines", n));
 }
 
-void plugin_logging_free(struct rv_plugin *pl)
+void plugin_logging_fini(struct rv_plugin *pl)
 {
     if (!pl->logging)
         return;

@@ -61,7 +61,7 @@ int plugin_read_agent(struct rv_plugin_agent *a, const char *name, const char *t
     return rc;
 }
 
-void plugin_agents_free(struct rv_plugin *pl)
+void plugin_agents_fini(struct rv_plugin *pl)
 {
     for (size_t i = 0; i < pl->n_agents; i++) {
         rv_agentdoc_free(pl->agents[i].doc);

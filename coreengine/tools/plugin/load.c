@@ -160,7 +160,7 @@ int plugin_open(struct rv_plugin *pl, const char *base_dir, const char *config, 
     return 0;
 }
 
-static void entries_free(struct rv_plugin *pl)
+static void entries_fini(struct rv_plugin *pl)
 {
     for (size_t i = 0; i < pl->n_entries; i++) {
         struct rv_plugin_entry *e = &pl->entries[i];
@@ -190,9 +190,9 @@ void plugin_free(struct rv_plugin *pl)
     if (may_run)
         RV_LOG(pl->log, WARN, "capability.late", RV_F_TEXT("capability", pl->name));
     plugin_isolated_free(pl->isolated);
-    plugin_logging_free(pl);
-    plugin_agents_free(pl);
-    entries_free(pl);
+    plugin_logging_fini(pl);
+    plugin_agents_fini(pl);
+    entries_fini(pl);
     rv_schema_free(pl->config_schema);
     json_object_put(pl->config_schema_json);
     free(pl->description);

@@ -108,7 +108,7 @@ RV_MUST_CHECK int plugin_check_entries(struct rv_plugin *pl, rv_err **err);
 /* catalog.c */
 /** Read the document of the agent that the capability calls `name`. */
 RV_MUST_CHECK int plugin_read_agent(struct rv_plugin_agent *a, const char *name, const char *text, rv_err **err);
-void plugin_agents_free(struct rv_plugin *pl);
+void plugin_agents_fini(struct rv_plugin *pl);
 /** RV_E_EXISTS when an agent of pl is there already; RV_E_PLUGIN: twice in pl itself. */
 RV_MUST_CHECK int plugin_check_agents(const struct rv_plugins *p, const struct rv_plugin *pl, rv_err **err);
 /** Names of all of p and of `more` (may be NULL). RV_E_EXISTS says which two capabilities collide. */
@@ -241,7 +241,7 @@ RV_MUST_CHECK int plugin_fail_unknown(const rv_plugins *p, enum rv_name_kind kin
 
 struct rv_plugin_logging *plugin_logging_new(void); /* NULL: no memory */
 /** Tells what was left out since it was told last. */
-void plugin_logging_free(struct rv_plugin *pl);
+void plugin_logging_fini(struct rv_plugin *pl);
 /** A log line of an entry, unless its capability has had too many just now; the text may be anything. */
 void plugin_log(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, enum rv_log_level level,
                 const char *text);

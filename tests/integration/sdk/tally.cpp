@@ -38,7 +38,7 @@ int count(void *self, rv_cap_call *call)
         while (rv_cap_next(&i)) {
             char word[101];
             if (rv_cap_str(i.value, word, sizeof word) < 0) {
-                rv_cap_out_free(&out);
+                rv_cap_out_fini(&out);
                 return rv_cap_failf(call, "ValidationError", "word %u is not a text", (unsigned)i.index);
             }
             rv_cap_put_int(&out, NULL, t->add(word));

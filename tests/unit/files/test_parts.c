@@ -196,7 +196,7 @@ START_TEST(a_folder_that_breaks_off_is_an_error_and_not_its_end)
         reads_left = -1;
         ck_assert_int_eq(found.error, n == 0 ? 0 : EIO);
         ck_assert_str_eq(found.unread, n == 0 ? "" : "here");
-        walked_free(&found);
+        walked_fini(&found);
     }
     close(f.roots[0].fd);
     sandbox_end(&s);
@@ -236,7 +236,7 @@ START_TEST(a_folder_that_cannot_be_opened_is_an_error_and_not_absent)
             ck_assert(n_files == 0 || found.n == n_files);
             n_files = found.n;
         }
-        walked_free(&found);
+        walked_fini(&found);
     }
     ck_assert_uint_ge(n_errors, 4);
     ck_assert_uint_gt(n_files, 0);

@@ -175,12 +175,12 @@ START_TEST(what_is_written_is_escaped_and_closed)
     ck_assert_str_eq(rv_cap_text(&out), "{\"a\\\"\":\"x\\\"\\\\\\n\\u0001\xc3\xa9\",\"none\":null,\"list\":["
                                         "-9223372036854775808,0.10000000000000001,true,{},{\"k\": 1}],\"f\":\"5%\","
                                         "\"open\":[]}");
-    rv_cap_out_free(&out);
+    rv_cap_out_fini(&out);
     ck_assert_str_eq(rv_cap_text(&out), "{}");
-    rv_cap_out_free(&out);
+    rv_cap_out_fini(&out);
     rv_cap_put_strf(&out, "wide", "%s", wide);
     ck_assert_uint_eq(strlen(rv_cap_text(&out)), strlen(wide) + strlen("{\"wide\":\"\"}"));
-    rv_cap_out_free(&out);
+    rv_cap_out_fini(&out);
 }
 END_TEST
 
@@ -253,7 +253,7 @@ START_TEST(a_mistake_is_kept)
     rv_cap_end(&out);
     ck_assert_ptr_null(rv_cap_text(&out));
     ck_assert_str_eq(out.failed, mistakes[_i].says);
-    rv_cap_out_free(&out);
+    rv_cap_out_fini(&out);
 }
 END_TEST
 
@@ -269,7 +269,7 @@ START_TEST(an_answer_has_a_bound)
     ck_assert_ptr_null(rv_cap_text(&out));
     ck_assert_str_eq(out.failed, "the answer is too large");
     ck_assert_uint_le(out.len, RV_CAP_MAX_TEXT);
-    rv_cap_out_free(&out);
+    rv_cap_out_fini(&out);
 }
 END_TEST
 
@@ -285,7 +285,7 @@ START_TEST(a_locale_changes_no_number)
     ck_assert_double_eq(number, 1.5);
     rv_cap_put_num(&out, "n", 1.5);
     ck_assert_str_eq(rv_cap_text(&out), "{\"n\":1.5}");
-    rv_cap_out_free(&out);
+    rv_cap_out_fini(&out);
     setlocale(LC_NUMERIC, "C");
 }
 END_TEST
