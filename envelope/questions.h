@@ -22,9 +22,9 @@ struct rv_response {                                                     /* an a
     bool cancelled;         /* no answer is wanted any more; text: why */
     const char *asker;      /* the stage that asked: observers are told; not kept, and no answer needs it */
 };
-#define RV_ANSWER_MAX_TEXT      ((size_t)64 << 10) /* bytes of the text of an answer to a question with choices */
-#define RV_CANCEL_MAX_REASON    ((size_t)4 << 10)  /* bytes of the reason why a question is cancelled */
-#define RV_ANSWER_MAX_ARGUMENTS ((size_t)1 << 20)  /* bytes of changed arguments */
+#define RV_ANSWER_MAX_TEXT      ((size_t)64 << 10) /* bytes of an answer with a choice: a person writes it */
+#define RV_CANCEL_MAX_REASON    ((size_t)4 << 10)  /* bytes of why a question is cancelled: a person writes it */
+#define RV_ANSWER_MAX_ARGUMENTS ((size_t)1 << 20)  /* bytes of changed arguments: as a question */
 /** Tells whether this interrupt asks if a call happened whose outcome is unknown. The decisions are then happened (with
  *  its result as data), not_happened (the call is made again) and fail. */
 #define RV_OUTCOME_UNKNOWN "outcome_unknown" /* data.reason of such an agent_review */

@@ -18,7 +18,7 @@ typedef struct rv_envelope rv_envelope;
 
 /* Limits for parsing a state dict: it wraps values that were themselves within the limits of JSON input. */
 #define RV_STATE_MAX_BYTES ((size_t)64 << 20)
-#define RV_STATE_MAX_KEYS  64                      /* top-level ones */
+#define RV_STATE_MAX_KEYS  64                      /* top-level ones: the format has fewer */
 #define RV_STATE_MAX_DEPTH (RV_JSON_MAX_DEPTH + 8) /* levels: a value of RV_JSON_MAX_DEPTH in its place in a state */
 
 /* Values that a caller may give; empty views and NULLs keep the defaults (generated ids, user "anonymous"). */

@@ -18,7 +18,7 @@ bool rv_usage_is_zero(const struct rv_usage *u);
 /** {calls?, input_tokens, output_tokens, cached_tokens?, cache_write_tokens?, reasoning_tokens?, cost_micro_usd?,
  * estimated?}: what is 0 or false is left out, but for the input and output. */
 void rv_usage_write_json(const struct rv_usage *u, rv_jw *w);
-#define RV_USAGE_MAX ((int64_t)1 << 52) /* a count above it is none */
+#define RV_USAGE_MAX ((int64_t)1 << 52) /* a count above it is none: sums do not overflow */
 /** The count under key, 0 when it is missing. False: it is there and no count; *out is 0 then. */
 bool rv_usage_read_count(json_object *json, const char *key, int64_t *out);
 /** Read the written form; missing members are 0. False: a member is not a count; it is read as 0. */

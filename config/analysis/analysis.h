@@ -19,7 +19,7 @@ struct rv_proof {
     int *visits_path, *llm_path;      /* owned; stage indices; NULL: several branches have no single path */
     size_t n_visits_path, n_llm_path; /* paths are cut after RV_PROOF_MAX_PATH stages */
 };
-#define RV_PROOF_MAX_PATH 64 /* stages of an example that a proof shows */
+#define RV_PROOF_MAX_PATH 64 /* stages of an example that a proof shows: readers do not follow longer paths */
 /** Bounds of a run in that mode, from the configuration alone. RV_E_NOMEM. */
 RV_MUST_CHECK int rv_pipeline_prove(const struct rv_pipeline *p, enum rv_run_mode mode, struct rv_proof *out,
                                     rv_err **err);

@@ -290,8 +290,8 @@ struct rv_scope rv_stage_scope_init(struct rv_stage_scope *s, const struct rv_pi
 /** The values that a place has. */
 void rv_stage_scope_set_place(struct rv_stage_scope *s, const struct rv_visit_place *place);
 void rv_stage_scope_fini(struct rv_stage_scope *s);
-#define RV_BUILT_MAX_VALUES 100000             /* expressions and constants of one value that is built */
-#define RV_BUILT_MAX_BYTES  ((size_t)16 << 20) /* of its text */
+#define RV_BUILT_MAX_VALUES 100000             /* expressions and constants of one value: it is built within one step */
+#define RV_BUILT_MAX_BYTES  ((size_t)16 << 20) /* of its text: it is in memory with the visit */
 /** Build a value of expressions; *out is the caller's and shares parts with the scope, so it is for reading. where: its
  *  place in messages; NULL: none. RV_E_LIMIT: it is too large; else what the expression failed with, with its place. */
 RV_MUST_CHECK int rv_built_eval(const struct rv_built *b, const struct rv_scope *scope, const char *where,

@@ -54,7 +54,7 @@ enum rv_emit_kind { RV_EMITS(RV_EMIT_CONST) RV_N_EMITS };
 const char *rv_emit_text(enum rv_emit_kind kind); /* static; "unknown" for a value outside the list */
 int rv_emit_of(rv_str word);                      /* enum rv_emit_kind; RV_UNSET: it is not the type of an event */
 
-#define RV_KEY_MAX 160 /* bytes of an idempotency key */
+#define RV_KEY_MAX 160 /* bytes of an idempotency key: parts of names and a hash, which tells what was cut off */
 
 /* Identifies the delegated agent that an effect belongs to. Owned by the run with its texts, until that is freed. */
 struct rv_origin {
@@ -112,7 +112,7 @@ struct rv_effects {
     int64_t now_us; /* time of the step: of its event, set by rv_run_step() */
     int rc;         /* sticky RV_E_NOMEM of an append; the function that made the step checks it */
 };
-#define RV_EFFECTS_MAX_TEXT ((size_t)256 << 20) /* one step's event lines */
+#define RV_EFFECTS_MAX_TEXT ((size_t)256 << 20) /* one step's event lines: they are in memory until they are told */
 void rv_effects_clear(struct rv_effects *e);    /* frees what was not taken, keeps the memory */
 void rv_effects_fini(struct rv_effects *e);
 void rv_effect_fini(struct rv_effect *e); /* of one that was copied out of its list, which has none of its texts */

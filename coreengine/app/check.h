@@ -64,9 +64,9 @@ void rv_app_subject_fini(struct rv_app_subject *o);
 
 /* --- Functions of the engine by name: each pure rule as a filter from one JSON value to another --- */
 #define RV_FN_MAX_BYTES RV_STATE_MAX_BYTES       /* of one input */
-#define RV_FN_MAX_DEPTH (RV_STATE_MAX_DEPTH + 4) /* states may be wrapped */
-#define RV_FN_MAX_REPLY ((size_t)256 << 20)      /* of one answer */
-#define RV_FN_MAX_WORDS 10000                    /* of a list of words */
+#define RV_FN_MAX_DEPTH (RV_STATE_MAX_DEPTH + 4) /* levels: states may be wrapped */
+#define RV_FN_MAX_REPLY ((size_t)256 << 20)      /* of one answer: it is made in memory */
+#define RV_FN_MAX_WORDS 10000                    /* of a list of words: all are in memory */
 
 /* What it points to is static. */
 struct rv_fn {

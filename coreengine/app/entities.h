@@ -42,8 +42,8 @@ RV_MUST_CHECK int rv_app_entity_value(const char *kind, const char *column, cons
  * whose content is the same is passed over. All rows of a file are one transaction: after a crash the
  * same call goes on. --- */
 #define RV_INGEST_MAX_FILE  ((size_t)8 << 20) /* bytes; a longer text is a database, or a mistake */
-#define RV_INGEST_MAX_DEPTH 64                /* folders within each other */
-#define RV_INGEST_MAX_FILES 1000000           /* of one call */
+#define RV_INGEST_MAX_DEPTH 64                /* folders within each other: deeper ones are a mistake */
+#define RV_INGEST_MAX_FILES 1000000           /* of one call: their paths are in memory */
 #define RV_INGEST_SUMMARY   300               /* characters of the moment's summary */
 
 enum rv_ingest_outcome {
@@ -98,7 +98,7 @@ RV_MUST_CHECK int rv_app_delete_file(rv_store *store, const struct rv_store_scop
 const char *rv_ingest_outcome_text(enum rv_ingest_outcome outcome);
 
 /* --- Figures that the rows of a store give: statements of our own over the rows that a scope sees --- */
-#define RV_APP_MAX_SELECT 10000 /* rows */
+#define RV_APP_MAX_SELECT 10000 /* rows: they are read within one call */
 
 /** Carry out a statement of the subset of docs/reference/rem.md. *out: an array of objects, the caller's, of at most
  *  RV_APP_MAX_SELECT rows. *has_more: the statement has further rows; has_more NULL: that is RV_E_LIMIT. RV_E_INVALID,

@@ -4,7 +4,7 @@
 
 #include "coreengine/base/base.h"
 
-#define RV_GALLERY_MAX_FILES 16 /* that one pipeline needs beside its own and its script */
+#define RV_GALLERY_MAX_FILES 16 /* beside a pipeline and its script: an example is read in minutes */
 
 struct rv_gallery_item { /* its texts are borrowed from the gallery */
     const char *name, *summary, *does, *change;

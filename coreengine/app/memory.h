@@ -9,8 +9,8 @@
 #include "coreengine/knowledge/knowledge.h"
 #include "coreengine/store/store.h"
 
-#define RV_APP_MAX_EVENTS 10000 /* of one timeline */
-#define RV_APP_MAX_DAYS   366   /* of one feed */
+#define RV_APP_MAX_EVENTS 10000 /* of one timeline: they are sorted in memory */
+#define RV_APP_MAX_DAYS   366   /* of one feed: a year */
 
 /** The newest `limit` messages and moments of a session (1 to RV_APP_MAX_EVENTS), oldest first: an array of {event_type
  *  ("message" or "moment"), event_id, event_timestamp, name_or_type, content_or_summary, encryption_level, metadata},
@@ -52,7 +52,7 @@ struct rv_app_session_search {
 RV_MUST_CHECK int rv_app_search_sessions(rv_store *store, const struct rv_store_scope *scope,
                                          const struct rv_app_session_search *search, json_object **out, rv_err **err);
 
-#define RV_APP_MAX_GREP 10000 /* sessions that are looked through */
+#define RV_APP_MAX_GREP 10000 /* sessions that are looked through: each is read */
 /** As rv_store_list_sessions(), but only sessions that have the text in their name or in the words of a message (ASCII
  *  letters in any case); offset and limit are of those that are found. Messages are read until there are enough. */
 RV_MUST_CHECK int rv_app_grep_sessions(rv_store *store, const struct rv_store_scope *scope,
@@ -132,11 +132,11 @@ RV_MUST_CHECK int rv_app_put_summary(rv_store *store, const struct rv_store_scop
 #define RV_DREAM_AGENT      "dreaming-agent" /* where the tenant names none */
 #define RV_DREAM_MODE       "dreaming"       /* of the sessions in which dreamers work */
 #define RV_DREAM_DAYS       1                /* that are looked back over */
-#define RV_DREAM_MAX_DAYS   366              /* a year */
+#define RV_DREAM_MAX_DAYS   366              /* a year: all its rows are read from the store */
 #define RV_DREAM_TOKENS     38400            /* of what a dreamer is told: 30 % of a window of 128,000 */
 #define RV_DREAM_THRESHOLD  6000             /* tokens of a session that no chunk covers, for a new one */
 #define RV_DREAM_SESSIONS   10               /* last touched, that get chunks */
-#define RV_DREAM_MAX_AGENTS 16               /* dreamers of a tenant */
+#define RV_DREAM_MAX_AGENTS 16               /* dreamers of a tenant: each asks a model */
 
 /* --- what there is to dream about --- */
 struct rv_dream_chunks {

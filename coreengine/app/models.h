@@ -7,9 +7,9 @@
 #include "coreengine/knowledge/knowledge.h"
 #include "coreengine/model/provider/provider.h"
 
-#define RV_APP_MAX_FETCH   ((size_t)64 << 20) /* bytes of one answer */
-#define RV_APP_MAX_SERVERS 32                 /* local ones that are looked for, and those of the environment */
-#define RV_APP_MAX_MODELS  200                /* of one server */
+#define RV_APP_MAX_FETCH   ((size_t)64 << 20) /* bytes of one answer: thousands of vectors, as JSON */
+#define RV_APP_MAX_SERVERS 32                 /* local ones and those of the environment: all are asked at once */
+#define RV_APP_MAX_MODELS  200                /* of one server: a list for a person */
 
 struct rv_app_server {
     const struct rv_provider_info *provider; /* static */

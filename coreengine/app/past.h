@@ -5,7 +5,7 @@
 
 #include "coreengine/app/workspace.h"
 
-#define RV_APP_MAX_TEXT ((size_t)256 << 20) /* of what is told of one run */
+#define RV_APP_MAX_TEXT ((size_t)256 << 20) /* of what is told of one run: it is made in memory */
 
 /* --- past.c: one run with what it was started with --- */
 struct rv_app_past {

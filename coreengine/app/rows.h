@@ -84,7 +84,7 @@ RV_MUST_CHECK int rv_app_artifact_part(json_object *part, struct rv_app_artifact
 void rv_app_artifact_name(const char *text, rv_buf *out);
 
 /* --- Amounts and texts as people read them --- */
-#define RV_APP_MAX_MONEY 32 /* bytes of an amount as text */
+#define RV_APP_MAX_MONEY 32 /* bytes of an amount as text, with its NUL */
 /** "$0.0123": no digit of a micro-dollar is lost, cents are always there. In out, or static. */
 const char *rv_app_money(int64_t micro_usd, char out[RV_APP_MAX_MONEY]);
 void rv_app_write_count(rv_buf *b, int64_t n); /* "16,384" */

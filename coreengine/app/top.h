@@ -12,9 +12,9 @@
 
 #define RV_APP_TOP_MAX_ROWS    200           /* runs of one status in a look: more than a screen shows */
 #define RV_APP_TOP_MAX_RECORDS 20000         /* records that one look reads: a fraction of a second */
-#define RV_APP_TOP_MAX_RECENT  2000          /* runs begun lately that one look reads the rows of */
+#define RV_APP_TOP_MAX_RECENT  2000          /* runs begun lately whose rows one look reads: a fraction of a second */
 #define RV_APP_TOP_SPAN_US     RV_US_PER_MIN /* rates are of the last minute */
-#define RV_APP_TOP_MAX_TEXT    ((size_t)200) /* bytes of what a run waits for */
+#define RV_APP_TOP_MAX_TEXT    ((size_t)200) /* bytes of what a run waits for: it is one line */
 
 enum rv_app_top_sort {
     RV_APP_TOP_BY_STATE, /* waiting for an answer, running, ready; the oldest first */

@@ -135,7 +135,7 @@ struct rv_worker_opts {
 #define RV_WORKER_CONCURRENCY 16                 /* runs at once of one worker, unless it is told otherwise */
 #define RV_WORKER_GRACE_US    (30 * RV_US_PER_S) /* for runs to come to a point where another process goes on */
 #define RV_WORKER_NO_GRACE    INT64_C(-1)        /* what goes on is given up at once */
-#define RV_WORKER_MAX         1024               /* runs at once */
+#define RV_WORKER_MAX         1024               /* runs at once: each holds a state in memory */
 /** How long a grace is that options give so. */
 static inline int64_t rv_worker_grace_us(int64_t given)
 {
@@ -164,7 +164,7 @@ RV_MUST_CHECK int rv_worker_keep(const struct rv_worker_opts *opts, struct rv_wo
  * stopped or killed goes on where it was: runs that are over are only read, those that a dead process left go on from
  * their journals, and the rest is begun. --- */
 #define RV_BATCH_CONCURRENCY     32   /* runs at once, when nothing is said: enough for a group commit to pay */
-#define RV_BATCH_MAX_CONCURRENCY 1024 /* each holds a run in memory, and maybe a connection to a provider */
+#define RV_BATCH_MAX_CONCURRENCY 1024 /* runs at once: each is in memory, and maybe has a connection */
 
 /* The lines so far. Each is in one of the first four. */
 struct rv_app_batch_sum {

@@ -85,7 +85,7 @@ RV_MUST_CHECK int rv_library_open(const struct rv_library *lib, void *table, voi
  * of the socket is open: until the last thread of the process and the last child that inherited the descriptor have
  * ended. /proc does not show this: it reports a process as a zombie while one of its threads is still in a system call.
  * There is no file, so nothing stays behind and no folder has to be writable. --- */
-#define RV_LIVENESS_MAX 48 /* bytes of a mark's name with its end */
+#define RV_LIVENESS_MAX 48 /* bytes of a mark's name, with its NUL */
 
 enum rv_liveness {
     RV_LIVENESS_UNKNOWN, /* not a mark, or one of another network namespace */

@@ -11,9 +11,9 @@
 
 #include "coreengine/base/base.h"
 
-#define RV_BUS_MAX_QUEUE       1024               /* messages that wait for one subscriber */
-#define RV_BUS_MAX_QUEUE_BYTES ((size_t)8 << 20)  /* and their texts together */
-#define RV_BUS_MAX_DEPTH       8                  /* of messages that are published while one is handed over */
+#define RV_BUS_MAX_QUEUE       1024               /* that wait for one subscriber: a slow one must not fill memory */
+#define RV_BUS_MAX_QUEUE_BYTES ((size_t)8 << 20)  /* bytes of their texts together: the same */
+#define RV_BUS_MAX_DEPTH       8                  /* of messages published while one is handed over: a circle ends */
 #define RV_BUS_FAILURES        5                  /* in a row of one type that open its breaker */
 #define RV_BUS_RESET_US        (30 * RV_US_PER_S) /* after the last failure, until one message is let through */
 
@@ -57,7 +57,7 @@ bool rv_bus_counts(const rv_bus *b, uint64_t id, struct rv_bus_counts *out);
 /* --- commands and queries: asks.c --- */
 
 #define RV_BUS_MAX_HANDLERS 256  /* of one bus; an engine has one for each service */
-#define RV_BUS_MAX_ASKS     1024 /* under way at once */
+#define RV_BUS_MAX_ASKS     1024 /* under way at once: an answer that never comes must not fill the memory */
 
 enum rv_bus_kind { RV_BUS_EVENT, RV_BUS_COMMAND, RV_BUS_QUERY };
 /* What it points to is borrowed for the call that passes it. */

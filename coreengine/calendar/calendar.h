@@ -52,7 +52,7 @@ RV_MUST_CHECK int rv_zones_get(rv_zones *zones, rv_str name, const rv_zone **out
  *
  * docs/reference/schedules.md has the rules, with what happens where clocks are set forward or back. */
 
-#define RV_CRON_MAX_TEXT  1024 /* bytes of an expression */
+#define RV_CRON_MAX_TEXT  1024 /* bytes of an expression: a person writes some dozen */
 #define RV_CRON_MAX_YEARS 8    /* the longest wait between two matches: 29 February, 2096 to 2104 */
 
 /* A compiled expression: a value, to be copied. Bit n of a set is the value n. */

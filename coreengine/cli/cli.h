@@ -61,7 +61,7 @@ enum rv_cli_store_use { RV_CLI_OPENS_NONE, RV_CLI_READS, RV_CLI_READS_IF_ANY, RV
 #define RV_CLI_QUOTAS_DOC     "plans and their limits (default REEVE_QUOTAS, else ~/.config/reeve/quotas.yaml)"
 #define RV_CLI_LEASE_DOC                                                                                               \
     "lease duration: after this long without a sign of life another process may take over the run (default 15)"
-#define RV_CLI_MAX_GROUPS 4 /* of options that a verb shares with others */
+#define RV_CLI_MAX_GROUPS 4 /* of options that a verb shares with others: none has more */
 struct rv_cli;
 /* What it points to is static. */
 struct rv_cli_verb {
@@ -89,7 +89,7 @@ struct rv_cli_verb {
 #define RV_CLI_OPTIONS(list) .options = (list), .n_options = RV_COUNT(list)
 #define RV_CLI_ONE_WORD      .min_words = 1, .max_words = 1 /* of verbs that take exactly one */
 
-#define RV_CLI_MAX_ARGS 256 /* words of one command line that are kept */
+#define RV_CLI_MAX_ARGS 256 /* words of one command line: a list of more files belongs into a file */
 /* A process of the runner, and its command line. */
 struct rv_cli {
     bool out_tty, err_tty, out_color, err_color, debug;

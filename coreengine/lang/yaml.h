@@ -12,8 +12,8 @@
 
 #define RV_YAML_MAX_BYTES   ((size_t)1 << 20) /* libyaml needs quadratic time on hostile nesting: cap the text first */
 #define RV_YAML_MAX_DEPTH   64                /* levels; deeper input is an attack or a fault */
-#define RV_YAML_MAX_NODES   200000            /* after alias expansion */
-#define RV_YAML_MAX_ALIASES 1000              /* anchors, and uses of them */
+#define RV_YAML_MAX_NODES   200000            /* after alias expansion: aliases multiply */
+#define RV_YAML_MAX_ALIASES 1000              /* anchors, and uses of them: they multiply what the file says */
 
 enum rv_node_kind {
     RV_NODE_NULL,
@@ -58,7 +58,7 @@ struct rv_finding {
     const char *hint;  /* owned; NULL: none */
     const char *code;  /* a word for this kind of mistake, static; NULL: it has none */
 };
-#define RV_FINDINGS_MAX 200 /* further ones are counted, not kept */
+#define RV_FINDINGS_MAX 200 /* further ones are counted: a reader mends the first ones first */
 typedef struct rv_findings rv_findings;
 rv_findings *rv_findings_new(void); /* NULL on out of memory */
 void rv_findings_free(rv_findings *f);
