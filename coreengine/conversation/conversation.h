@@ -12,15 +12,15 @@
  * history as system messages, and, where it is wanted, older answers become hints at the chunk that covers them. What a
  * run was told is kept with the run as notes, so that a later change of a moment changes no replay. */
 
-#define RV_MOMENT_MAX_HINT   120                /* code points of a summary in a hint */
-#define RV_MOMENT_MAX_KEYS   10                 /* of metadata.resource_keys */
-#define RV_MOMENT_MAX_INJECT 50                 /* moments in one history */
-#define RV_MOMENT_MAX_TOKENS (INT64_C(1) << 20) /* of all moments that a turn is told */
-#define RV_MOMENT_MAX_COVERS 64                 /* chunks to which one history refers */
-#define RV_CHUNK_MAX_SUMMARY 2000               /* code points */
-#define RV_CHUNK_MAX_LATEST  200                /* code points in the session's metadata */
+#define RV_MOMENT_MAX_HINT   120                /* code points of a summary in a hint: a line */
+#define RV_MOMENT_MAX_KEYS   10                 /* of metadata.resource_keys: they go into each request */
+#define RV_MOMENT_MAX_INJECT 50                 /* moments in one history: they go into each request */
+#define RV_MOMENT_MAX_TOKENS (INT64_C(1) << 20) /* of all moments that a turn is told: no common model reads more */
+#define RV_MOMENT_MAX_COVERS 64                 /* chunks to which one history refers: older ones are found by search */
+#define RV_CHUNK_MAX_SUMMARY 2000               /* code points: it can go into each request */
+#define RV_CHUNK_MAX_LATEST  200                /* code points in the session's metadata: each turn reads it */
 #define RV_CHUNK_TYPE        "session_chunk"
-#define RV_CHUNK_NAME_MAX    128       /* bytes */
+#define RV_CHUNK_NAME_MAX    128       /* bytes: "session-", a hash, a date, "-chunk-" and a number */
 #define RV_MEMORY_MEMBER     "_memory" /* of a session's metadata: how far its chunks go */
 
 /* --- Chunks --- */
@@ -176,8 +176,8 @@ RV_MUST_CHECK int rv_routing_value(const struct rv_routing *r, json_object **out
 void rv_routing_read_json(json_object *json, struct rv_routing *out);
 
 /* --- The conversation that a run belongs to --- */
-#define RV_CONVERSATION_MAX_NAME      1000                /* bytes of a session's name */
-#define RV_CONVERSATION_MAX_SECTIONS  16                  /* of one request */
+#define RV_CONVERSATION_MAX_NAME      1000                /* bytes of a session's name: it is one line of a list */
+#define RV_CONVERSATION_MAX_SECTIONS  16                  /* of one request: they are kept with the run */
 #define RV_CONVERSATION_SECTION_BYTES ((size_t)64 * 1024) /* of all sections together */
 #define RV_CONVERSATION_MAX_ZONE      (24 * 60 - 1)       /* minutes to either side, as RFC 3339 can write them */
 /* With its bundle and the state it begins from, this is what a run needs to be the same again. Borrowed for the run. */

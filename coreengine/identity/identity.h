@@ -15,7 +15,7 @@
 
 #define RV_IDENTITY_MAX_ID    RV_STORE_MAX_ID               /* bytes of a tenant or user */
 #define RV_IDENTITY_MAX_EMAIL 320                           /* bytes: 64 before the @, 255 behind it */
-#define RV_IDENTITY_MAX_NAME  200                           /* bytes; a longer one is cut */
+#define RV_IDENTITY_MAX_NAME  200                           /* bytes; a longer one is cut: pages show it in a line */
 #define RV_IDENTITY_MAX_PEER  48                            /* an address as text, with its NUL */
 #define RV_JWT_MAX_KB         8                             /* of a token: a header of a request has no room for more */
 #define RV_JWT_MAX            ((size_t)RV_JWT_MAX_KB << 10) /* the same in bytes */

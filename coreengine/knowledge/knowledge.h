@@ -87,8 +87,8 @@ RV_MUST_CHECK int rv_knowledge_embed(rv_store *s, const struct rv_knowledge_embe
                                      struct rv_knowledge_embedded *out, rv_err **why, rv_err **err);
 
 /* --- Queries --- */
-#define RV_KNOWLEDGE_MAX_ROWS  500                 /* of TRAVERSE */
-#define RV_KNOWLEDGE_MAX_BYTES ((size_t)256 << 20) /* of all results, as JSON, when the caller gives no other limit */
+#define RV_KNOWLEDGE_MAX_ROWS  500                 /* of TRAVERSE: each is read from the store */
+#define RV_KNOWLEDGE_MAX_BYTES ((size_t)256 << 20) /* of all results, as JSON, by default: they are in memory */
 /* Of one statement of SQL: */
 #define RV_KNOWLEDGE_SQL_ROWS  200
 #define RV_KNOWLEDGE_SQL_MS    5000 /* of one statement, unless the caller says it */

@@ -13,7 +13,7 @@
 
 #include "coreengine/base/base.h"
 
-#define RV_MATCH_MAX_TEXT ((size_t)1 << 20) /* bytes of one text; more is RV_E_LIMIT */
+#define RV_MATCH_MAX_TEXT ((size_t)1 << 20) /* bytes of one text; more is RV_E_LIMIT: the time grows with it */
 
 /* --- keys --- */
 
@@ -46,8 +46,8 @@ float rv_grams_similarity(const uint32_t *a, size_t n, const uint32_t *b, size_t
 
 /* --- words, for full text --- */
 
-#define RV_TERM_MAX_CHARS  64    /* of a word; the rest of a longer one is not looked at */
-#define RV_TERMS_MAX_WORDS 50000 /* of a text; those after them are not looked at */
+#define RV_TERM_MAX_CHARS  64    /* of a word; the rest is not looked at: real words are shorter */
+#define RV_TERMS_MAX_WORDS 50000 /* of a text; those after them are not looked at: a book has as many */
 
 /* A word of a text: a run of letters, digits and the marks after them, in NFC, in the case of keys. Of Han, Hiragana
  * and Katakana, which are written without spaces, each pair of neighbours is a word, and a character without one. */
@@ -103,7 +103,7 @@ RV_MUST_CHECK int rv_fuse_ranks(const struct rv_ranking *lists, size_t n_lists, 
 /* Vectors of 32-bit floats: products, a matrix of many that is searched for the nearest, and embeddings that need no
  * model. */
 
-#define RV_VECTOR_MAX_DIMS 8192 /* the largest models have half as many */
+#define RV_VECTOR_MAX_DIMS 8192 /* numbers of a vector: the largest models have half as many */
 
 /** The sum of a[i] * b[i]. One order of additions on every machine: 16 partial sums, sum k of the elements k, k + 16,
  * ..., added in pairs at the end; so the result does not depend on the width of the processor's registers. */
@@ -197,14 +197,14 @@ void rv_page_name(rv_str path, rv_buf *out);
  * (#...). The edge's target is the name of the page, without query and fragment, %XX decoded.
  * @param path  of the page, for targets such as ../README.md; may be empty
  * @param out   owned by the caller. RV_E_LIMIT (a page of more than RV_PAGE_MAX_BYTES), RV_E_NOMEM */
-#define RV_PAGE_MAX_BYTES ((size_t)8 << 20)
-#define RV_PAGE_MAX_LINKS 1000 /* edges of one page; links after them are not looked at */
+#define RV_PAGE_MAX_BYTES ((size_t)8 << 20) /* of a page: as any JSON text */
+#define RV_PAGE_MAX_LINKS 1000 /* edges of one page; links after them are not looked at: a row has as many edges */
 RV_MUST_CHECK int rv_page_links(rv_str markdown, rv_str path, json_object **out, rv_err **err);
 
 /* --- edges --- */
 
 #define RV_EDGE_RELATION "related" /* of an edge that names none */
-#define RV_EDGES_MAX     10000     /* of one entity */
+#define RV_EDGES_MAX     10000     /* of one entity: a traversal reads them all */
 
 /** Merge the edges of an entity with new ones: arrays of {target, relation?, weight?, ...}. Two edges are the same if
  * the keys of their targets and their relations are. Of those the one with the greatest weight (absent: 1.0) is kept

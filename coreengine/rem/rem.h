@@ -8,10 +8,10 @@
 #include "coreengine/base/base.h"
 
 #define RV_REM_MAX_BYTES ((size_t)32 << 10) /* of a query: a model writes some hundred */
-#define RV_REM_MAX_WORDS 2000               /* of a query in one of the four modes */
+#define RV_REM_MAX_WORDS 2000               /* of a query in one of the four modes: each is looked up */
 #define RV_REM_MAX_KEYS  100                /* of one LOOKUP: each is a row of the result */
 #define RV_REM_MAX_LIMIT 200                /* rows; a model cannot read more */
-#define RV_REM_MAX_DEPTH 10                 /* links from the first key */
+#define RV_REM_MAX_DEPTH 10                 /* links from the first key: each level multiplies the rows */
 /* Defaults of the clauses. */
 #define RV_REM_LIMIT      10
 #define RV_REM_SIMILARITY 0.3           /* MIN_SIMILARITY and THRESHOLD */
@@ -111,7 +111,7 @@ struct rv_rem_opts {
     enum rv_rem_natural natural;
 };
 
-#define RV_REM_MAX_WARNINGS 8 /* of one query */
+#define RV_REM_MAX_WARNINGS 8 /* of one query: a model mends the first ones first */
 /* All lies in memory. */
 struct rv_rem_query {
     enum rv_rem_mode mode;
@@ -145,8 +145,8 @@ RV_MUST_CHECK int rv_rem_parse(rv_str text, const struct rv_rem_opts *opts, stru
 
 /* --- SQL: what may run, and its text for each database --- */
 
-#define RV_REM_MAX_TOKENS    4000 /* of one statement */
-#define RV_REM_MAX_SQL_DEPTH 40   /* of parentheses, CASE, NOT */
+#define RV_REM_MAX_TOKENS    4000 /* of one statement: a model writes some hundred */
+#define RV_REM_MAX_SQL_DEPTH 40   /* of parentheses, CASE, NOT: the reader calls itself */
 
 enum rv_rem_backend { RV_REM_SQLITE, RV_REM_POSTGRES };
 enum rv_rem_policy {

@@ -8,8 +8,8 @@
  * was told (its number in the journal) and for each piece of a model's answer, in the order in which clients were told.
  * What a client is sent follows from the lines alone, so any process can go on with a stream at any place. Lines are
  * written in groups by one process at a time; coreengine/app/streams.h writes and reads them. --- */
-#define RV_STREAM_MAX_ASK  300                /* bytes of the name of a request */
-#define RV_STREAM_MAX_PART ((size_t)64 << 20) /* bytes of one group */
+#define RV_STREAM_MAX_ASK  300                /* bytes of the name of a request: a key of the client, or a hash */
+#define RV_STREAM_MAX_PART ((size_t)64 << 20) /* bytes of one group: it is one value of a row */
 #define RV_STREAM_LIVES_US RV_US_PER_DAY      /* a stream that never ended is deleted after a day */
 
 /* Texts are borrowed, or in the memory of `own`. */
@@ -79,9 +79,9 @@ RV_MUST_CHECK int rv_store_prune_streams(rv_store *s, int64_t before_us, int64_t
  * follows from the run and the record, so that a receiver knows one that comes twice. --- */
 #define RV_WEBHOOK_TASK       "webhook" /* type of its tasks: {run, n, event, at, status, interrupts?} */
 #define RV_WEBHOOK_PREFIX     "hook_"   /* of their ids */
-#define RV_WEBHOOK_MAX        4         /* of one run */
-#define RV_WEBHOOK_MAX_URL    2000      /* bytes */
-#define RV_WEBHOOK_MAX_SECRET 512       /* bytes */
+#define RV_WEBHOOK_MAX        4         /* of one run: each is a request for each event */
+#define RV_WEBHOOK_MAX_URL    2000      /* bytes: common servers refuse longer ones */
+#define RV_WEBHOOK_MAX_SECRET 512       /* bytes: more than a key of any hash */
 #define RV_WEBHOOK_RETRIES    8         /* of one delivery: with doubling waits about a day */
 
 #define RV_WEBHOOK_ENDED       1 /* "run.ended" */

@@ -43,7 +43,7 @@ struct rv_kind_field {
 /* Where the rows of a kind are: `entities` has those of all kinds without a table of their own. */
 enum rv_kind_place { RV_PLACE_ENTITIES, RV_PLACE_SESSIONS, RV_PLACE_MESSAGES, RV_PLACE_SCHEMAS, RV_N_KIND_PLACES };
 
-#define RV_KIND_MAX_NAMES 3 /* fields of one kind that are encrypted, or that name a row */
+#define RV_KIND_MAX_NAMES 3 /* fields of one kind that are encrypted, or that name a row: no kind has more */
 /* What it points to is static. */
 struct rv_kind {
     const char *name, *doc;
@@ -74,13 +74,13 @@ const struct rv_kind_field *rv_kind_find_field(const struct rv_kind *kind, rv_st
 void rv_kinds_write_reference(rv_buf *b);
 
 /* --- Rows --- */
-#define RV_ENTITY_MAX_BYTES ((size_t)16 << 20)               /* of a row's own columns, as JSON */
-#define RV_ENTITY_MAX_NAME  1024                             /* bytes */
+#define RV_ENTITY_MAX_BYTES ((size_t)16 << 20)               /* of a row's own columns, as JSON: it is read whole */
+#define RV_ENTITY_MAX_NAME  1024                             /* bytes: it is a key of indexes */
 #define RV_ENTITY_MAX_KEY   ((size_t)8 * RV_ENTITY_MAX_NAME) /* bytes of a normalised name: characters may grow */
-#define RV_ENTITY_MAX_TAGS  256                              /* of one row */
-#define RV_ENTITY_MAX_TAG   200                              /* bytes */
+#define RV_ENTITY_MAX_TAGS  256                              /* of one row: they are read with it */
+#define RV_ENTITY_MAX_TAG   200                              /* bytes: it is a word, and a key of an index */
 #define RV_ENTITY_MAX_EDGES 1000                             /* of one row; a traversal reads them all */
-#define RV_ENTITY_MAX_FIND  10000                            /* rows of one find */
+#define RV_ENTITY_MAX_FIND  10000                            /* rows of one find: the store is busy meanwhile */
 #define RV_ENTITY_ALL       (-1)                             /* rows of one find: all */
 
 /* --- Versions --- */
@@ -209,7 +209,7 @@ struct rv_key_node {
     struct rv_key_hit hit;
     rv_str metadata, edges; /* JSON as it is kept: an object, a list; empty: none */
 };
-#define RV_NODES_MAX 1000 /* keys of one call */
+#define RV_NODES_MAX 1000 /* keys of one call: they are one parameter of a statement */
 /** Read what normalised keys mean, in one statement. Only names are looked at; UUIDs and keys of messages are for
  * rv_store_lookup(). Keys that mean nothing to the scope are passed over.
  *  @param keys  1..RV_NODES_MAX, each at most RV_ENTITY_MAX_NAME bytes, none twice

@@ -9,14 +9,14 @@ typedef struct rv_store rv_store;
 /* A record's body and value together: when they are longer, the value is kept once, by its hash. What a page of SQLite
  * has room for beside three others; more would take a page of its own. */
 #define RV_STORE_INLINE_MAX ((size_t)960)
-#define RV_STORE_MAX_VALUE  ((size_t)256 << 20) /* one value or blob */
+#define RV_STORE_MAX_VALUE  ((size_t)256 << 20) /* one value or blob: no reply, state or bundle has more */
 /* One record's body: the calls of a reply, twice escaped, and what its provider wants back stand in it. */
 #define RV_STORE_MAX_BODY     ((size_t)96 << 20)
-#define RV_STORE_MAX_QUESTION ((size_t)1 << 20)  /* one pending row's text, and its body */
-#define RV_STORE_MAX_META     ((size_t)1 << 20)  /* the metadata of a session */
+#define RV_STORE_MAX_QUESTION ((size_t)1 << 20)  /* one pending row's text, and its body: lists stay small */
+#define RV_STORE_MAX_META     ((size_t)1 << 20)  /* the metadata of a session: it is read and written as a whole */
 #define RV_STORE_MAX_PARTS    ((size_t)16 << 20) /* that of a message, which has its pictures and files in base64 */
 #define RV_STORE_HASH_MAX     RV_HASH_MAX
-#define RV_STORE_MAX_ID       200 /* bytes of a run id, tenant, user, owner or interrupt id */
+#define RV_STORE_MAX_ID       200 /* bytes of an id of a run, tenant, user, owner: it stands in command lines */
 #define RV_STORE_TENANT       "default"
 
 enum rv_store_sync {

@@ -15,7 +15,7 @@
 
 #define RV_SCHEDULE_PREFIX       "sched_" /* of ids; names do not begin so */
 #define RV_SCHEDULE_KEPT_FIRINGS 100      /* of one schedule; older ones are deleted */
-#define RV_SCHEDULE_MAX_DUE      1000     /* of one list */
+#define RV_SCHEDULE_MAX_DUE      1000     /* of one list: the rest is in the next one */
 
 /* Texts are borrowed, or in the memory of `own`. */
 struct rv_schedule_row {

@@ -11,14 +11,14 @@
 #include "coreengine/rem/rem.h"
 #include "coreengine/store/entities.h"
 
-#define RV_SEARCH_MAX_LIMIT 1000                /* hits of one search */
-#define RV_SEARCH_MAX_TEXT  ((size_t)64 << 10)  /* bytes of a query */
+#define RV_SEARCH_MAX_LIMIT 1000                /* hits of one search: each is put into its place among all */
+#define RV_SEARCH_MAX_TEXT  ((size_t)64 << 10)  /* bytes of a query: each of its words is looked up */
 #define RV_SEARCH_SLOW_ROWS 50000               /* rows with vectors; callers warn above it */
 #define RV_EMBED_MAX_TEXT   ((size_t)24000)     /* bytes that are embedded of one row: what models take */
-#define RV_EMBED_MAX_NAME   200                 /* bytes of a provider */
-#define RV_EMBED_MAX_TRIES  3                   /* of one row, then it is left without a vector */
+#define RV_EMBED_MAX_NAME   200                 /* bytes of a provider: it is a key of rows */
+#define RV_EMBED_MAX_TRIES  3                   /* of one row, then it is left without a vector: each can cost */
 #define RV_EMBED_LEASE_US   (5 * RV_US_PER_MIN) /* five minutes after a claim others may claim the row */
-#define RV_EMBED_MAX_BATCH  256                 /* rows of one claim */
+#define RV_EMBED_MAX_BATCH  256                 /* rows of one claim: one request for embeddings takes their texts */
 
 struct rv_search_hit {
     const struct rv_kind *kind; /* static */

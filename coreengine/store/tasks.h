@@ -24,14 +24,14 @@
 /** Tells whether a task of that status is over for good, unless a person retries it. */
 bool rv_task_status_is_final(enum rv_task_status status);
 
-#define RV_TASK_MAX_NEEDS    16                /* of one task */
-#define RV_TASK_MAX_RETRIES  100               /* of one task */
+#define RV_TASK_MAX_NEEDS    16                /* of one task: workers compare them one by one */
+#define RV_TASK_MAX_RETRIES  100               /* of one task: each can cost */
 #define RV_TASK_RETRIES      3                 /* of p8; so a task has four attempts */
-#define RV_TASK_MAX_PRIORITY 1000000           /* and its negative */
-#define RV_TASK_MAX_JSON     ((size_t)1 << 20) /* a payload, or a result */
-#define RV_TASK_MAX_ERROR    8192              /* bytes of an error's text; more is cut off */
-#define RV_TASK_MAX_CLAIM    1000              /* tasks of one claim, promotion, recovery or deletion */
-#define RV_TASK_MAX_CLASSES  256               /* of one claim */
+#define RV_TASK_MAX_PRIORITY 1000000           /* and its negative: a person can still read it */
+#define RV_TASK_MAX_JSON     ((size_t)1 << 20) /* a payload, or a result: each list of tasks reads it */
+#define RV_TASK_MAX_ERROR    8192              /* bytes; more is cut off: an error's beginning says what is wrong */
+#define RV_TASK_MAX_CLAIM    1000              /* of one claim, promotion, recovery, deletion: others wait meanwhile */
+#define RV_TASK_MAX_CLASSES  256               /* of one claim: each is a statement */
 #define RV_TASK_MAX_WEIGHT   1000              /* of a tenant: shares are at most a thousand to one */
 
 /* Texts are borrowed, or in the memory of `own`. */
@@ -261,7 +261,7 @@ RV_MUST_CHECK int rv_store_list_lanes(rv_store *s, const char *tenant,
                                       void *self, rv_err **err);
 
 /* --- Workers: what they offer, and which duty each has. All calls are for all tenants. --- */
-#define RV_STORE_MAX_OFFERS ((size_t)256 << 10) /* bytes of what a worker offers, as JSON */
+#define RV_STORE_MAX_OFFERS ((size_t)256 << 10) /* bytes of what a worker offers, as JSON: lists show it */
 
 /* Texts are borrowed for the call that gets it. */
 struct rv_worker_row {

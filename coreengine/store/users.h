@@ -11,7 +11,7 @@
  *
  * Calls of requests (get, find a login) are for all tenants, since the key itself says whose it is; calls of people
  * (list, revoke) see what is in their scope. --- */
-#define RV_API_KEY_MAX_TEXT   1000 /* bytes of a note, or of all scopes */
+#define RV_API_KEY_MAX_TEXT   1000 /* bytes of a note, or of all scopes: lists of keys show them */
 #define RV_API_KEY_MAX_LOGINS 100  /* of one key at a time; the oldest ends when another one begins */
 
 /* Texts are borrowed, or in the memory of `own`. */

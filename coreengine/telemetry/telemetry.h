@@ -71,8 +71,8 @@ struct rv_attr {
     double real;
 };
 enum rv_span_kind { RV_SPAN_INTERNAL = 1, RV_SPAN_SERVER, RV_SPAN_CLIENT }; /* as OTLP numbers them */
-#define RV_SPAN_MAX_ATTRS 32                                                /* of one span */
-#define RV_SPAN_MAX_TEXT  1024 /* bytes of one value; longer ones are cut between characters */
+#define RV_SPAN_MAX_ATTRS 32                                                /* of one span: ours have a dozen */
+#define RV_SPAN_MAX_TEXT  1024 /* bytes, cut between characters: a value is for filters, not for reading */
 struct rv_span {
     struct rv_trace_context id;
     unsigned char parent[8]; /* all zero: a root */
@@ -101,7 +101,7 @@ void rv_span_fail(struct rv_span *s, const char *type, const char *message);
 
 /* Spans of one run. One thread. */
 typedef struct rv_run_trace rv_run_trace;
-#define RV_TRACE_MAX_OPEN 4096 /* spans of one run that have begun and not ended; further ones are left out */
+#define RV_TRACE_MAX_OPEN 4096 /* open spans of one run; further ones are left out: they are in memory */
 struct rv_run_trace_opts {
     enum rv_semconv names;
     struct rv_trace_context parent; /* of the caller; all zero: a new trace */
@@ -172,9 +172,9 @@ enum rv_metric {
 #undef X
         RV_N_METRICS
 };
-#define RV_METRIC_MAX_LABELS 4   /* of one series */
+#define RV_METRIC_MAX_LABELS 4   /* of one series: each multiplies the series */
 #define RV_METRIC_MAX_SERIES 200 /* of one metric; further label values are counted as "other" */
-#define RV_METRIC_MAX_VALUE  128 /* bytes of a label's value */
+#define RV_METRIC_MAX_VALUE  128 /* bytes of a label's value: it is repeated with each point */
 
 typedef struct rv_metrics rv_metrics; /* one thread */
 RV_MUST_CHECK int rv_metrics_new(enum rv_semconv names, int64_t now_us, rv_metrics **out, rv_err **err);
