@@ -21,7 +21,7 @@
 #include "coreengine/tools/plugin/plugin.h"
 #include "coreengine/tools/script/script.h"
 
-#define RV_ENGINE_MAX_PARALLEL 64  /* stages of a batch at once, when nothing is said */
+#define RV_ENGINE_MAX_PARALLEL 64  /* stages of a batch at once, when nothing is said: the same on every machine */
 #define RV_EXIT_AT_ONCE        130 /* status after a second SIGINT: 128 and the signal, as shells count */
 
 typedef struct rv_engine rv_engine; /* loop thread only, but for rv_engine_cancel_all */

@@ -42,8 +42,8 @@ struct rv_httpd_field {
     rv_str name, value;
 };
 
-#define RV_REQUEST_ID_MAX 128 /* bytes, without the NUL */
-#define RV_PEER_MAX       48  /* bytes of an IPv6 address as text, with a zone */
+#define RV_REQUEST_ID_MAX 128 /* bytes, without the NUL: it stands in each line of the log */
+#define RV_PEER_MAX       48  /* bytes of an IPv6 address as text, with a zone and its NUL */
 
 /* All is borrowed from the exchange; a body that is not streamed, until the answer begins. */
 struct rv_httpd_request {

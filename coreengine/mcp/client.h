@@ -17,8 +17,8 @@
 #define RV_MCP_MAX_ASKS     1024               /* open at once on one connection: the calls of many runs */
 #define RV_MCP_MAX_PAGES    64                 /* of one list: thousands of tools in small pages */
 #define RV_MCP_MAX_ITEMS    20000              /* of one list: more tools than any model can be offered */
-#define RV_MCP_MAX_ROUNDS   8                  /* times that a server may ask for a request again */
-#define RV_MCP_MAX_WORDS    4096               /* bytes of a text of the server in a message for people */
+#define RV_MCP_MAX_ROUNDS   8                  /* times that a server may ask for a request again: it may never stop */
+#define RV_MCP_MAX_WORDS    4096               /* bytes of a server's text in a message: a person reads its beginning */
 #define RV_MCP_PROBE_US     (2 * RV_US_PER_S)  /* a server of an old era may not answer `server/discover` */
 #define RV_MCP_HANDSHAKE_US (30 * RV_US_PER_S) /* npx may have to fetch the server first */
 

@@ -12,7 +12,7 @@
 #define RV_MCP_MAX_HTTP_HEADERS 48                  /* of one request: a dozen of ours, the rest mirrored arguments */
 #define RV_MCP_MAX_HEADER       ((size_t)8 << 10)   /* bytes of one of them: common servers refuse longer heads */
 #define RV_MCP_MAX_SESSION      1024                /* bytes of a session's id: tokens of servers are shorter */
-#define RV_MCP_MAX_STREAM       ((size_t)256 << 20) /* bytes of one answer with all its notifications */
+#define RV_MCP_MAX_STREAM       ((size_t)256 << 20) /* bytes of one answer with all its notifications: it must end */
 
 /* Lines "Name: value" of a request. Zeroed: none. */
 struct rv_mcp_headers {

@@ -18,7 +18,7 @@
 
 #include "coreengine/mcp/message.h"
 
-#define RV_MCP_MAX_FAILURE ((size_t)64 << 10) /* bytes of a body that comes with an error status and is handed up */
+#define RV_MCP_MAX_FAILURE ((size_t)64 << 10) /* bytes of a body with an error status: its beginning says why */
 
 /* Why a request has no answer, or a link has ended. One list: constant, code for programs, meaning. */
 #define RV_MCP_FAULTS(X)                                                                                               \

@@ -14,7 +14,7 @@
 
 #include "coreengine/mcp/message.h"
 
-#define RV_MCP_MAX_CALLS 64  /* requests of one session at once; a client with more is told to wait */
+#define RV_MCP_MAX_CALLS 64  /* requests of one session at once; a client with more waits: each can hold a thread */
 #define RV_MCP_PAGE      100 /* entries of one page of a list */
 
 typedef struct rv_mcp_server rv_mcp_server; /* one thread at a time */

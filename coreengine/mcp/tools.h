@@ -12,9 +12,9 @@
 #include "coreengine/plan/plan.h"
 #include "coreengine/tools/tools.h"
 
-#define RV_MCP_MAX_TOOL_NAME   128                /* characters, by the protocol */
-#define RV_MCP_MAX_CATALOG     20000              /* tools of all servers of a pipeline */
-#define RV_MCP_MAX_DESCRIPTION ((size_t)16 << 10) /* bytes of a description that a model is told; the rest is cut */
+#define RV_MCP_MAX_TOOL_NAME   128                /* characters: the protocol allows no more */
+#define RV_MCP_MAX_CATALOG     20000              /* tools of all servers of a pipeline: no model is offered more */
+#define RV_MCP_MAX_DESCRIPTION ((size_t)16 << 10) /* bytes; the rest is cut: a model is told it with every request */
 
 #define RV_MCP_KEY_META "dev.reeve/idempotency-key" /* of the _meta of a call: equal for repetitions of the call */
 
@@ -47,7 +47,7 @@ struct rv_mcp_header {
     const char *property;
     const char *name;
 };
-#define RV_MCP_MAX_HEADERS 16 /* of one tool */
+#define RV_MCP_MAX_HEADERS 16 /* of one tool: a request has room for 48, with a dozen of ours */
 
 struct rv_mcp_tool {
     struct rv_tool_info info, bare; /* the same tool by both of its names; bare.name NULL: it has only one */

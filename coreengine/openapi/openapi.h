@@ -12,12 +12,12 @@
 #define RV_OPENAPI_MAX_BYTES      RV_JSON_MAX_BYTES   /* of a document in JSON; of YAML 1 MiB are read */
 #define RV_OPENAPI_MAX_DEPTH      100                 /* nesting of a document: real ones have some 30 levels */
 #define RV_OPENAPI_MAX_OPERATIONS 2000                /* of a document: the largest public ones have some 1100 */
-#define RV_OPENAPI_MAX_PARAMETERS 100                 /* of an operation, with those of its path */
-#define RV_OPENAPI_MAX_REFS       32                  /* references that lead to references */
+#define RV_OPENAPI_MAX_PARAMETERS 100                 /* of an operation, with those of its path: a model fills them */
+#define RV_OPENAPI_MAX_REFS       32                  /* references that lead to references: a circle ends */
 #define RV_OPENAPI_MAX_SCHEMAS    ((size_t)256 << 10) /* bytes of the schemas of one operation: a model reads them */
-#define RV_OPENAPI_MAX_TOOLS      ((size_t)8 << 20)   /* bytes of all definitions */
+#define RV_OPENAPI_MAX_TOOLS      ((size_t)8 << 20)   /* bytes of all definitions: as any JSON text */
 #define RV_OPENAPI_MAX_URL        ((size_t)8 << 10)   /* bytes of an address: common servers refuse longer ones */
-#define RV_OPENAPI_MAX_ERROR      ((size_t)16 << 10)  /* bytes of an answer with an error status that are shown */
+#define RV_OPENAPI_MAX_ERROR      ((size_t)16 << 10)  /* bytes of an answer with an error status: a model reads them */
 
 /** Read a document, JSON or YAML. name: what messages call it. RV_E_PARSE, RV_E_LIMIT, RV_E_NOMEM; RV_E_INVALID: it is
  *  not one of OpenAPI 3. */

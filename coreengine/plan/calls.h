@@ -40,9 +40,9 @@ enum rv_plan_error_type {
 const char *rv_plan_error_text(enum rv_plan_error_type type);
 
 #define RV_PLAN_TOOL      "__planning__"    /* the tool that a planner calls once */
-#define RV_PLAN_MAX_BYTES ((size_t)1 << 20) /* of one plan as text */
-#define RV_PLAN_MAX_DEPTH 64                /* of one plan */
-#define RV_PLAN_MAX_CALLS 16                /* unless the caller says otherwise */
+#define RV_PLAN_MAX_BYTES ((size_t)1 << 20) /* of one plan as text: a model writes it */
+#define RV_PLAN_MAX_DEPTH 64                /* of one plan: the reader calls itself */
+#define RV_PLAN_MAX_CALLS 16                /* unless the caller says otherwise: a model fills it */
 
 /* A reply of the planner, borrowed. */
 struct rv_plan_reply {
@@ -86,7 +86,7 @@ void rv_plan_fini(struct rv_plan *plan);
 /* --- References in the arguments of planned calls: "$0.output.items[0].id" as a whole string, "${0.output.id}" inside
  * one. A malformed reference is an error: it never reaches a tool as text. --- */
 
-#define RV_PLAN_MAX_REFS 256 /* in the arguments of one call */
+#define RV_PLAN_MAX_REFS 256 /* in the arguments of one call: a model fills it */
 
 enum rv_plan_accessor_kind {
     RV_ACCESSOR_NAME,  /* .name: a key; of digits also a place in a list */

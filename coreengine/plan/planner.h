@@ -64,7 +64,7 @@ const struct rv_plan_tool *rv_plan_find(const rv_plan_catalog *catalog, rv_str n
 /** Candidate i < n_candidates, by visible name in the order of bytes. */
 const struct rv_plan_tool *rv_plan_candidate(const rv_plan_catalog *catalog, rv_str name, size_t i);
 
-#define RV_PLANNER_MAX_DESCRIPTION 1024 /* bytes of the description of a tool that a planner sees */
+#define RV_PLANNER_MAX_DESCRIPTION 1024 /* bytes of a tool's description that a planner sees: it sees all tools */
 
 struct rv_planner_opts {
     size_t max_calls;       /* of a plan; 0: RV_PLAN_MAX_CALLS */

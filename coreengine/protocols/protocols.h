@@ -26,8 +26,8 @@ const char *rv_protocol_text(enum rv_protocol_kind kind); /* "ag-ui"; NULL: none
 
 #define RV_PROTOCOL_MAX_TEXT                                                                                           \
     ((size_t)128 << 10) /* bytes of text in one event; more is split: an event stays below 1 MB */
-#define RV_PROTOCOL_MAX_OUT   ((size_t)64 << 20) /* a ceiling for the buffer that a call appends to */
-#define RV_PROTOCOL_MAX_CALLS 4096               /* tool calls, agents and open parts that one stream keeps track of */
+#define RV_PROTOCOL_MAX_OUT   ((size_t)64 << 20) /* a ceiling for the buffer that a call appends to: it is in memory */
+#define RV_PROTOCOL_MAX_CALLS 4096               /* calls, agents and open parts of one stream: they are in memory */
 #define RV_PROTOCOL_RESPONSE  "resp_"            /* before the id of the run: the id of a response of RESPONSES */
 
 /* How a stream is written. Texts are borrowed until the encoder is freed. */
@@ -148,13 +148,13 @@ int rv_protocol_status(int code);
  * need. Pure: no I/O, no clock. */
 
 #define RV_REQUEST_MAX_BYTES    ((size_t)10 << 20) /* of a body: images are inside */
-#define RV_REQUEST_MAX_DEPTH    64                 /* nesting */
-#define RV_REQUEST_MAX_MESSAGES 10000              /* of a transcript */
-#define RV_REQUEST_MAX_TEXT     ((size_t)1 << 20)  /* bytes of the new message */
-#define RV_REQUEST_MAX_TOOLS    128                /* of the client */
+#define RV_REQUEST_MAX_DEPTH    64                 /* nesting: the reader calls itself */
+#define RV_REQUEST_MAX_MESSAGES 10000              /* of a transcript: clients send it again with each turn */
+#define RV_REQUEST_MAX_TEXT     ((size_t)1 << 20)  /* bytes of the new message: it goes into each request of the turn */
+#define RV_REQUEST_MAX_TOOLS    128                /* of the client: they are sent with every request */
 #define RV_REQUEST_MAX_RESULTS  RV_LLM_MAX_TOOL_CALLS
 #define RV_REQUEST_MAX_ANSWERS  64  /* of one request; a run has fewer open questions */
-#define RV_REQUEST_MAX_ID       200 /* bytes of an id of a thread, run, message, call or interrupt */
+#define RV_REQUEST_MAX_ID       200 /* bytes of an id of a thread, run, message, call: as in the store */
 #define RV_REQUEST_MAX_PATH     128 /* bytes of the path of a member, as "messages[3].content[0].type" */
 
 /* The result of a tool that the client ran. Texts are borrowed from the request. */

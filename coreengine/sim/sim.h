@@ -86,7 +86,7 @@ struct rv_sim_opts {
     void (*progress)(void *self, int64_t done, int64_t total); /* any thread, never two at once; may be NULL */
     void *self;
 };
-#define RV_SIM_MAX_STEPS 20000 /* more events than any sane run has */
+#define RV_SIM_MAX_STEPS 20000 /* events of a run: no sane run has more */
 /* as `reeve sim` without options */
 #define RV_SIM_OPTS_INIT ((struct rv_sim_opts){.n_seeds = 1000, .faults = RV_SIM_ALL_FAULTS, .mode = RV_UNSET})
 

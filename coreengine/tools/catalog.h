@@ -178,8 +178,8 @@ RV_MUST_CHECK int rv_tool_step_result(const struct rv_step_result *s, json_objec
 #define RV_BREAKER_ERRORS    5                   /* errors ... */
 #define RV_BREAKER_WINDOW_US (5 * RV_US_PER_MIN) /* ... within this time block the tool */
 #define RV_HEALTH_ERRORS     16 /* kinds of errors that are told apart; the one not seen for longest gives way */
-#define RV_HEALTH_TYPE_MAX   48 /* bytes of a type ... */
-#define RV_HEALTH_HEAD_MAX   96 /* ... and of the head of a message */
+#define RV_HEALTH_TYPE_MAX   48 /* bytes of a type: each tool keeps some of them */
+#define RV_HEALTH_HEAD_MAX   96 /* bytes of the head of a message: the same */
 struct rv_tool_error_kind {
     char type[RV_HEALTH_TYPE_MAX + 1];
     char head[RV_HEALTH_HEAD_MAX + 1]; /* the message's first line: numbers are "#", what is quoted is "..." */

@@ -27,10 +27,10 @@
  * An ask is a part of the call that makes it: it is not journaled, and it runs under the tenant, user and session of
  * that call. So a service is as repeatable as the call must be: see rv_service_fits(). */
 
-#define RV_SERVICE_MAX_NAME   64                /* bytes */
-#define RV_SERVICE_MAX_ARGS   ((size_t)1 << 20) /* bytes of the arguments of one ask */
-#define RV_SERVICE_MAX_ANSWER ((size_t)8 << 20) /* bytes of one answer */
-#define RV_SERVICE_MAX_DEPTH  32                /* nesting of arguments */
+#define RV_SERVICE_MAX_NAME   64                /* bytes: names of services are two words */
+#define RV_SERVICE_MAX_ARGS   ((size_t)1 << 20) /* bytes of the arguments of one ask: a payload of a task fits */
+#define RV_SERVICE_MAX_ANSWER ((size_t)8 << 20) /* bytes of one answer: as any JSON text */
+#define RV_SERVICE_MAX_DEPTH  32                /* nesting of arguments: no service reads deeper ones */
 
 struct rv_script;
 /* What it points to is static. */

@@ -31,8 +31,8 @@ void rv_egress_free(rv_egress *e);
  */
 bool rv_egress_allows(const rv_egress *e, rv_str host, int port, const struct sockaddr *peer, const char **why);
 
-#define RV_HTTP_MAX_HEADERS 64                 /* of an answer */
-#define RV_HTTP_MAX_HEAD    ((size_t)64 << 10) /* bytes of all headers of an answer */
+#define RV_HTTP_MAX_HEADERS 64                 /* of an answer: a server that sends more is broken */
+#define RV_HTTP_MAX_HEAD    ((size_t)64 << 10) /* bytes of all headers: a server that sends more is broken */
 
 typedef struct rv_http rv_http;
 typedef struct rv_http_call rv_http_call;

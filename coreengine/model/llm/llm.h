@@ -33,12 +33,12 @@
 
 #define RV_OUTPUT_TOOL             "final_result" /* the tool by which a model hands over structured output */
 #define RV_OUTPUT_TOOL_DESCRIPTION "The final response which ends this conversation"
-#define RV_LLM_MAX_REPLY           RV_JSON_MAX_BYTES /* text and tool arguments of one reply */
-#define RV_LLM_MAX_TOOL_CALLS      128               /* of one reply */
+#define RV_LLM_MAX_REPLY           RV_JSON_MAX_BYTES /* text and tool arguments of one reply: as any JSON text */
+#define RV_LLM_MAX_TOOL_CALLS      128               /* of one reply: a model fills it */
 
 /* --- Images and files --- */
-#define RV_LLM_MAX_ATTACHMENTS      32
-#define RV_LLM_MAX_ATTACHMENT_BYTES ((size_t)16 << 20) /* of base64, all attachments of a request together */
+#define RV_LLM_MAX_ATTACHMENTS      32                 /* of a request: a list of them may come from a model */
+#define RV_LLM_MAX_ATTACHMENT_BYTES ((size_t)16 << 20) /* of base64, all together: they are sent with every round */
 #define RV_LLM_MAX_URL              8192               /* bytes; longer ones are not understood by servers */
 /* Tokens that a provider counts for one at most, where the window of the model is not known to be less. Their bytes do
  * not tell: a small file may hold a large picture or many pages. */

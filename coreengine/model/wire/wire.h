@@ -10,8 +10,8 @@
 #include "coreengine/base/base.h"
 #include "coreengine/model/llm/llm.h"
 
-#define RV_WIRE_MAX_EVENT ((size_t)4 << 20)  /* bytes of one server-sent event or line */
-#define RV_WIRE_MAX_ERROR ((size_t)64 << 10) /* bytes of an error body that are looked at */
+#define RV_WIRE_MAX_EVENT ((size_t)4 << 20)  /* bytes of a server-sent event or line: far above what providers send */
+#define RV_WIRE_MAX_ERROR ((size_t)64 << 10) /* bytes of an error body: its beginning says what is wrong */
 
 /* --- Who is spoken to --- */
 enum rv_wire_kind { RV_WIRE_OPENAI, RV_WIRE_ANTHROPIC, RV_WIRE_OLLAMA, RV_N_WIRES };

@@ -69,7 +69,7 @@ void rv_mcp_tokens_forget(rv_mcp_tokens *t, struct rv_mcp_wait *w);
  * Everything belongs to the loop's thread. */
 
 #define RV_MCP_MAX_REQUESTS 256               /* of one link under way; a session asks for a few at a time */
-#define RV_MCP_MAX_URL      ((size_t)8 << 10) /* bytes */
+#define RV_MCP_MAX_URL      ((size_t)8 << 10) /* bytes: common servers refuse longer ones */
 
 /* How a token is got, where the server wants one. Texts are copied by what takes it. */
 struct rv_mcp_web_auth {
