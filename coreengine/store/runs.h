@@ -181,9 +181,14 @@ RV_MUST_CHECK int rv_store_get_snapshot(rv_store *s, const struct rv_store_scope
 /** Owners of runs that are under way. */
 RV_MUST_CHECK int rv_store_list_owners(rv_store *s, int (*each)(void *self, const char *owner, rv_err **err),
                                        void *self, rv_err **err);
-/** Runs under way, oldest first, at most `limit`: those of that owner; with owner NULL those that began and have none,
- *  and those whose owner let the lease end. A run of which a task of type "run" waits or is done is not among them. */
-RV_MUST_CHECK int rv_store_list_left(rv_store *s, const char *owner, int64_t now_us, int64_t limit,
+/* Which runs that no process drives are listed, oldest first. */
+struct rv_left_filter {
+    const char *owner; /* borrowed; NULL: those that began and have none, and those whose owner let the lease end */
+    int64_t now_us;
+    int64_t limit; /* at most so many */
+};
+/** Runs under way that no process drives. A run of which a task of type "run" waits or is done is not among them. */
+RV_MUST_CHECK int rv_store_list_left(rv_store *s, const struct rv_left_filter *filter,
                                      int (*each)(void *self, const struct rv_run_row *row, rv_err **err), void *self,
                                      rv_err **err);
 /** Runs that wait with a question that has expired, the last to expire first, without such a task. */

@@ -282,9 +282,13 @@ RV_MUST_CHECK int rv_store_list_workers(rv_store *s, int64_t since_us,
                                         void *self, rv_err **err);
 /** A worker has ended. Workers without a sign of life since before_us are removed, too. */
 RV_MUST_CHECK int rv_store_delete_worker(rv_store *s, const char *name, int64_t before_us, rv_err **err);
+/* A duty that one worker at a time has for all. Texts are borrowed for the call. */
+struct rv_duty_claim {
+    const char *duty, *worker; /* worker: who wants it */
+    int64_t now_us, until_us;  /* it is the worker's until then */
+};
 /** Take a duty that one worker at a time has for all. *is_mine: it is this worker's until then. A worker that has it
  * keeps it. */
-RV_MUST_CHECK int rv_store_claim_duty(rv_store *s, const char *duty, const char *worker, int64_t now_us,
-                                      int64_t until_us, bool *is_mine, rv_err **err);
+RV_MUST_CHECK int rv_store_claim_duty(rv_store *s, const struct rv_duty_claim *claim, bool *is_mine, rv_err **err);
 
 #endif

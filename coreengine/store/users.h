@@ -34,9 +34,14 @@ void rv_api_key_row_fini(struct rv_api_key_row *row);
 RV_MUST_CHECK int rv_store_add_api_key(rv_store *s, const struct rv_api_key_row *row, rv_err **err);
 /** The key with that id, also one that is revoked or expired. RV_E_NOT_FOUND. out owns its texts. */
 RV_MUST_CHECK int rv_store_get_api_key(rv_store *s, const char *id, struct rv_api_key_row *out, rv_err **err);
-/** Keys of the scope, newest first; all: also those that are revoked or expired at now_us. Rows are borrowed for the
- * call of each; each as rv_store_list_runs(). */
-RV_MUST_CHECK int rv_store_list_api_keys(rv_store *s, const struct rv_store_scope *scope, bool all, int64_t now_us,
+/* Which keys of a scope are listed. */
+struct rv_api_key_filter {
+    bool all; /* also those that are revoked or expired at now_us */
+    int64_t now_us;
+};
+/** Keys of the scope, newest first. Rows are borrowed for the call of each; each as rv_store_list_runs(). */
+RV_MUST_CHECK int rv_store_list_api_keys(rv_store *s, const struct rv_store_scope *scope,
+                                         const struct rv_api_key_filter *filter,
                                          int (*each)(void *self, const struct rv_api_key_row *row, rv_err **err),
                                          void *self, rv_err **err);
 /** Whether there is a key, of any tenant, that is not revoked and not expired. */

@@ -184,7 +184,7 @@ static int list_left(rv_store *s, int i, rv_err **err)
     int64_t n = 0;
 
     (void)i;
-    return rv_store_list_left(s, NULL, SCALE_T0, 100, skip_run, &n, err);
+    return rv_store_list_left(s, &(const struct rv_left_filter){.now_us = SCALE_T0, .limit = 100}, skip_run, &n, err);
 }
 
 static int list_expired(rv_store *s, int i, rv_err **err)

@@ -193,7 +193,11 @@ static int sweep(struct work_dispatcher *d, rv_err **err)
     int64_t now_us = rv_app_now_us(), n = 0;
     bool is_mine = false;
 
-    int rc = rv_store_claim_duty(d->store, SWEEP_DUTY, d->worker->owner, now_us, now_us + 2 * SWEEP_US, &is_mine, err);
+    int rc = rv_store_claim_duty(
+        d->store,
+        &(const struct rv_duty_claim){
+            .duty = SWEEP_DUTY, .worker = d->worker->owner, .now_us = now_us, .until_us = now_us + 2 * SWEEP_US},
+        &is_mine, err);
     if (rc < 0 || !is_mine)
         return rc;
     rc = app_work_sweep(d->store, now_us, &n, err);

@@ -100,7 +100,9 @@ static int sweep_dead(rv_store *store, int64_t now_us, struct found *out, rv_err
     int rc = rv_store_list_owners(store, note_dead, &owners, err);
     const char *at = rv_buf_cstr(&owners.texts);
     for (size_t i = 0; rc == 0 && i < owners.n; i++, at += strlen(at) + 1)
-        rc = rv_store_list_left(store, at, now_us, MAX_SWEPT, note_run, out, err);
+        rc =
+            rv_store_list_left(store, &(const struct rv_left_filter){.owner = at, .now_us = now_us, .limit = MAX_SWEPT},
+                               note_run, out, err);
     rv_buf_fini(&owners.texts);
     return rc;
 }
@@ -113,7 +115,8 @@ int app_work_sweep(rv_store *store, int64_t now_us, int64_t *n, rv_err **err)
     *n = 0;
     int rc = rv_store_expire_interrupts(store, NULL, now_us, &n_expired, err);
     if (rc == 0)
-        rc = rv_store_list_left(store, NULL, now_us, MAX_SWEPT, note_run, &found, err);
+        rc = rv_store_list_left(store, &(const struct rv_left_filter){.now_us = now_us, .limit = MAX_SWEPT}, note_run,
+                                &found, err);
     if (rc == 0)
         rc = sweep_dead(store, now_us, &found, err);
     if (rc == 0)

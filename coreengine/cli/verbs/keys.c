@@ -74,7 +74,9 @@ static int compare(void *self, const struct rv_api_key_row *row, rv_err **err)
 static int find(struct rv_cli *cli, const char *word, struct rv_api_key_row *out, rv_err **err)
 {
     struct search s = {.word = word};
-    int rc = rv_store_list_api_keys(cli->store, &cli->app.scope, true, rv_app_now_us(), compare, &s, err);
+    int rc = rv_store_list_api_keys(cli->store, &cli->app.scope,
+                                    &(const struct rv_api_key_filter){.all = true, .now_us = rv_app_now_us()}, compare,
+                                    &s, err);
 
     if (rc < 0)
         return rc;
@@ -215,8 +217,10 @@ static int list(struct rv_cli *cli, rv_err **err)
     int rc = cli_list_begin(cli, &l, columns, RV_COUNT(columns), err);
 
     if (rc == 0 && cli->store)
-        rc = rv_store_list_api_keys(cli->store, &cli->app.scope, cli_flag(cli, "all"), rv_app_now_us(), take_key, &l,
-                                    err);
+        rc = rv_store_list_api_keys(
+            cli->store, &cli->app.scope,
+            &(const struct rv_api_key_filter){.all = cli_flag(cli, "all"), .now_us = rv_app_now_us()}, take_key, &l,
+            err);
     return cli_list_end(cli, &l, rc, err);
 }
 

@@ -109,23 +109,22 @@ int rv_store_delete_worker(rv_store *s, const char *name, int64_t before_us, rv_
     return store_leave_write(s, rc, err);
 }
 
-int rv_store_claim_duty(rv_store *s, const char *duty, const char *worker, int64_t now_us, int64_t until_us,
-                        bool *is_mine, rv_err **err)
+int rv_store_claim_duty(rv_store *s, const struct rv_duty_claim *claim, bool *is_mine, rv_err **err)
 {
     int64_t n = 0;
-    int rc = store_check_text("duty", duty, MAX_DUTY, err);
+    int rc = store_check_text("duty", claim->duty, MAX_DUTY, err);
 
     if (rc == 0)
-        rc = store_check_id("worker", worker, err);
+        rc = store_check_id("worker", claim->worker, err);
     rc = store_enter_write(s, rc, "take duty", err);
     if (rc != 0)
         return rc;
     do {
         rv_sql_stmt *stmt = sql_use(s->sql, SQL_TAKE_DUTY);
-        store_sql_text(stmt, 1, duty);
-        store_sql_text(stmt, 2, worker);
-        sql_int(stmt, 3, until_us);
-        sql_int(stmt, 4, now_us);
+        store_sql_text(stmt, 1, claim->duty);
+        store_sql_text(stmt, 2, claim->worker);
+        sql_int(stmt, 3, claim->until_us);
+        sql_int(stmt, 4, claim->now_us);
         rc = sql_run_counted(stmt, &n, "take a duty", err);
     } while (store_repeats(s, &rc, err));
     rc = store_leave_write(s, rc, err);
@@ -178,20 +177,20 @@ static int list_rows(struct sql_store *st, rv_sql_stmt *stmt, rv_each_run *each,
     return rc;
 }
 
-int rv_store_list_left(rv_store *s, const char *owner, int64_t now_us, int64_t limit,
+int rv_store_list_left(rv_store *s, const struct rv_left_filter *filter,
                        int (*each)(void *self, const struct rv_run_row *row, rv_err **err), void *self, rv_err **err)
 {
-    int rc = owner ? store_check_id("owner", owner, err) : 0;
+    int rc = filter->owner ? store_check_id("owner", filter->owner, err) : 0;
 
     rc = store_enter_read(s, rc, "list left", err);
     if (rc != 0)
         return rc;
-    rv_sql_stmt *stmt = sql_use(s->sql, owner ? SQL_LEFT_BY : SQL_LEFT);
-    sql_int(stmt, 1, limit > 0 ? limit : INT64_MAX);
-    if (owner)
-        store_sql_text(stmt, 2, owner);
+    rv_sql_stmt *stmt = sql_use(s->sql, filter->owner ? SQL_LEFT_BY : SQL_LEFT);
+    sql_int(stmt, 1, filter->limit > 0 ? filter->limit : INT64_MAX);
+    if (filter->owner)
+        store_sql_text(stmt, 2, filter->owner);
     else
-        sql_int(stmt, 2, now_us);
+        sql_int(stmt, 2, filter->now_us);
     return store_leave_read(s, list_rows(s->sql, stmt, each, self, err), err);
 }
 

@@ -167,7 +167,7 @@ int rv_store_get_api_key(rv_store *s, const char *id, struct rv_api_key_row *out
     return rc;
 }
 
-static int list_keys(struct sql_store *st, const struct rv_store_scope *scope, bool all, int64_t now_us,
+static int list_keys(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_api_key_filter *filter,
                      int (*each)(void *self, const struct rv_api_key_row *row, rv_err **err), void *self, rv_err **err)
 {
     rv_sql_stmt *stmt = sql_use(st, SQL_API_KEYS);
@@ -176,8 +176,8 @@ static int list_keys(struct sql_store *st, const struct rv_store_scope *scope, b
 
     store_sql_text(stmt, 1, scope->tenant);
     store_sql_text(stmt, 2, scope->user);
-    sql_int(stmt, 3, all);
-    sql_int(stmt, 4, now_us);
+    sql_int(stmt, 3, filter->all);
+    sql_int(stmt, 4, filter->now_us);
     while ((rc = sql_step(stmt, "list API keys", err)) == 1) {
         rc = row_of(st, stmt, &row, err);
         if (rc == 0)
@@ -189,7 +189,7 @@ static int list_keys(struct sql_store *st, const struct rv_store_scope *scope, b
     return rc;
 }
 
-int rv_store_list_api_keys(rv_store *s, const struct rv_store_scope *scope, bool all, int64_t now_us,
+int rv_store_list_api_keys(rv_store *s, const struct rv_store_scope *scope, const struct rv_api_key_filter *filter,
                            int (*each)(void *self, const struct rv_api_key_row *row, rv_err **err), void *self,
                            rv_err **err)
 {
@@ -197,9 +197,9 @@ int rv_store_list_api_keys(rv_store *s, const struct rv_store_scope *scope, bool
     int rc = store_check_scope(scope, &sc, err);
 
     if (rc == 0)
-        rc = store_check_time("the time", now_us, err);
+        rc = store_check_time("the time", filter->now_us, err);
     rc = store_enter_read(s, rc, "list api keys", err);
-    return rc != 0 ? rc : store_leave_read(s, list_keys(s->sql, &sc, all, now_us, each, self, err), err);
+    return rc != 0 ? rc : store_leave_read(s, list_keys(s->sql, &sc, filter, each, self, err), err);
 }
 
 int rv_store_has_api_keys(rv_store *s, int64_t now_us, bool *has, rv_err **err)

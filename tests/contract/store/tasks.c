@@ -225,7 +225,9 @@ int do_drop_worker(struct world *w)
 int do_take_duty(struct world *w)
 {
     bool mine = false;
-    int rc = rv_store_claim_duty(w->s, "sweep", "W", T0, T0 + 1, &mine, &w->err);
+    int rc = rv_store_claim_duty(
+        w->s, &(const struct rv_duty_claim){.duty = "sweep", .worker = "W", .now_us = T0, .until_us = T0 + 1}, &mine,
+        &w->err);
     ck_assert_int_eq(mine, rc == 0);
     return rc;
 }

@@ -59,7 +59,8 @@ static void keys_are(struct world *w, const struct rv_store_scope *scope, bool a
 {
     struct seen seen = SEEN_INIT;
 
-    OK(rv_store_list_api_keys(w->s, scope, all, now, see_key, &seen, &w->err));
+    OK(rv_store_list_api_keys(w->s, scope, &(const struct rv_api_key_filter){.all = all, .now_us = now}, see_key, &seen,
+                              &w->err));
     must_see(&seen, text, line);
 }
 #define KEYS(scope, all, now, text) keys_are(w, (scope), (all), (now), (text), __LINE__)
@@ -115,7 +116,9 @@ START_TEST(people_see_the_keys_of_their_scope)
     struct seen seen = SEEN_INIT;
     seen.stop_at = 1;
     seen.code = 5;
-    ck_assert_int_eq(rv_store_list_api_keys(w->s, &acme, true, T0, see_key, &seen, &w->err), 5);
+    ck_assert_int_eq(rv_store_list_api_keys(w->s, &acme, &(const struct rv_api_key_filter){.all = true, .now_us = T0},
+                                            see_key, &seen, &w->err),
+                     5);
     rv_buf_fini(&seen.text);
     world_close(w);
 }
@@ -313,7 +316,8 @@ int do_get_api_key(struct world *w)
 int do_list_api_keys(struct world *w)
 {
     struct seen seen = SEEN_INIT;
-    int rc = rv_store_list_api_keys(w->s, &operator_scope, true, T0, see_key, &seen, &w->err);
+    int rc = rv_store_list_api_keys(w->s, &operator_scope, &(const struct rv_api_key_filter){.all = true, .now_us = T0},
+                                    see_key, &seen, &w->err);
 
     rv_buf_fini(&seen.text);
     return rc;
@@ -370,7 +374,8 @@ static int picture_key(void *self, const struct rv_api_key_row *row, rv_err **er
 
 void picture_api_keys(struct world *w, rv_buf *out)
 {
-    OK(rv_store_list_api_keys(w->s, &operator_scope, true, T0, picture_key, out, &w->err));
+    OK(rv_store_list_api_keys(w->s, &operator_scope, &(const struct rv_api_key_filter){.all = true, .now_us = T0},
+                              picture_key, out, &w->err));
     rv_buf_printf(out, " login %s", found(w, LOGIN, T0));
     rv_buf_printf(out, " and %s ", found(w, HASH, T0));
 }

@@ -268,7 +268,8 @@ static int do_set_share(struct world *w)
 static int do_list_left(struct world *w)
 {
     struct seen seen = SEEN_INIT;
-    int rc = rv_store_list_left(w->s, NULL, T0 + 1000, 9, see_run, &seen, &w->err);
+    int rc = rv_store_list_left(w->s, &(const struct rv_left_filter){.now_us = T0 + 1000, .limit = 9}, see_run, &seen,
+                                &w->err);
     rv_buf_fini(&seen.text);
     return rc;
 }

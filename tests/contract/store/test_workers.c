@@ -88,7 +88,10 @@ START_TEST(what_is_no_worker_is_refused)
     FAILS(RV_E_INVALID, rv_store_put_worker(w->s, &row, &w->err));
     FAILS(RV_E_INVALID, rv_store_delete_worker(w->s, "", 0, &w->err));
     bool mine = false;
-    FAILS(RV_E_INVALID, rv_store_claim_duty(w->s, "sweep", "", T0, T0 + 1, &mine, &w->err));
+    FAILS(RV_E_INVALID,
+          rv_store_claim_duty(
+              w->s, &(const struct rv_duty_claim){.duty = "sweep", .worker = "", .now_us = T0, .until_us = T0 + 1},
+              &mine, &w->err));
     ck_assert(!mine);
     free(offers);
     world_close(w);
@@ -99,7 +102,9 @@ static bool takes(struct world *w, const char *duty, const char *worker, int64_t
 {
     bool mine = false;
 
-    OK(rv_store_claim_duty(w->s, duty, worker, now, until, &mine, &w->err));
+    OK(rv_store_claim_duty(
+        w->s, &(const struct rv_duty_claim){.duty = duty, .worker = worker, .now_us = now, .until_us = until}, &mine,
+        &w->err));
     return mine;
 }
 
@@ -128,7 +133,8 @@ static void left_are(struct world *w, const char *owner, int64_t now, const char
 {
     struct seen seen = SEEN_INIT;
 
-    OK(rv_store_list_left(w->s, owner, now, 0, see_run, &seen, &w->err));
+    OK(rv_store_list_left(w->s, &(const struct rv_left_filter){.owner = owner, .now_us = now, .limit = 0}, see_run,
+                          &seen, &w->err));
     must_see(&seen, ids, line);
 }
 #define LEFT(owner, now, ids) left_are(w, (owner), (now), (ids), __LINE__)
@@ -169,7 +175,8 @@ START_TEST(a_run_is_left_when_nobody_drives_it_and_no_task_will)
     queue_run(w, "r3", "t3");
     LEFT("A", T0, "r1");
     seen = SEEN_INIT;
-    OK(rv_store_list_left(w->s, NULL, T0 + 100, 1, see_run, &seen, &w->err));
+    OK(rv_store_list_left(w->s, &(const struct rv_left_filter){.now_us = T0 + 100, .limit = 1}, see_run, &seen,
+                          &w->err));
     SEEN(&seen, "r1"); /* at most so many, oldest first */
     world_close(w);
 }
