@@ -78,10 +78,16 @@ struct rv_firing {
     const char *made;    /* id of the run or the task; NULL: it was skipped */
     const char *skipped; /* why; NULL: it was not */
 };
-/** The last firings, newest first, at most limit (0: all that are kept). word as above. */
-RV_MUST_CHECK int rv_store_list_firings(rv_store *s, const struct rv_store_scope *scope, const char *word,
-                                        int64_t limit, int (*each)(void *self, const struct rv_firing *f, rv_err **err),
-                                        void *self, rv_err **err);
+/* Which firings are listed, newest first. */
+struct rv_firing_filter {
+    const char *word; /* id or name of the schedule; borrowed for the call */
+    int64_t limit;    /* at most so many; 0: all that are kept */
+};
+/** The last firings of a schedule. */
+RV_MUST_CHECK int rv_store_list_firings(rv_store *s, const struct rv_store_scope *scope,
+                                        const struct rv_firing_filter *filter,
+                                        int (*each)(void *self, const struct rv_firing *f, rv_err **err), void *self,
+                                        rv_err **err);
 
 /* --- Workers --- */
 /* Texts are borrowed for the call that gets it. */
@@ -106,10 +112,15 @@ struct rv_fire {
 /** Fire it, or note that it was skipped. *is_mine: false when it does not stand at expected_us any more, or is gone:
  *  another process was faster, and nothing was changed. */
 RV_MUST_CHECK int rv_store_fire_schedule(rv_store *s, const struct rv_fire *fire, bool *is_mine, rv_err **err);
-/** Firing it failed, by `why` (cut to RV_TASK_MAX_ERROR): it is looked at again at until_us. Nothing happens when it
- *  does not stand at expected_us any more. */
-RV_MUST_CHECK int rv_store_postpone_schedule(rv_store *s, const char *id, int64_t expected_us, int64_t until_us,
-                                             const char *why, int64_t now_us, rv_err **err);
+/* A schedule that could not be fired is looked at again later. */
+struct rv_postponement {
+    int64_t expected_us; /* where it has to stand, or nothing happens */
+    int64_t until_us;    /* when it is looked at again */
+    const char *why;     /* cut to RV_TASK_MAX_ERROR; borrowed for the call */
+};
+/** Firing it failed: it is looked at again later. */
+RV_MUST_CHECK int rv_store_postpone_schedule(rv_store *s, const char *id, const struct rv_postponement *later,
+                                             int64_t now_us, rv_err **err);
 /** Delete schedules of all tenants that ended before then. *n (may be NULL): how many. */
 RV_MUST_CHECK int rv_store_prune_schedules(rv_store *s, int64_t before_us, int64_t *n, rv_err **err);
 

@@ -174,7 +174,9 @@ static int fire_schedule(rv_store *s, rv_err **err)
         rc = rv_store_fire_schedule(s, &fire, &is_mine, err);
     must((rc == 0) == is_mine);
     if (rc == 0)
-        rc = rv_store_postpone_schedule(s, "sched_1", T0 + 40, T0 + 60, "why", T0 + 21, err);
+        rc = rv_store_postpone_schedule(
+            s, "sched_1", &(const struct rv_postponement){.expected_us = T0 + 40, .until_us = T0 + 60, .why = "why"},
+            T0 + 21, err);
     return rc;
 }
 
@@ -192,7 +194,8 @@ static int schedule(rv_store *s, rv_err **err)
     must(rc < 0 || (row.n_fired == 1 && row.error));
     rv_schedule_row_fini(&row);
     if (rc == 0)
-        rc = rv_store_list_firings(s, &scope, "s", 0, count_firing, &n, err);
+        rc = rv_store_list_firings(s, &scope, &(const struct rv_firing_filter){.word = "s", .limit = 0}, count_firing,
+                                   &n, err);
     must(rc < 0 || n == 1);
     return rc == 0 ? rv_store_delete_schedule(s, &scope, "s", err) : rc;
 }

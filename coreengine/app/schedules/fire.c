@@ -288,7 +288,10 @@ static int put_off(const struct firing *f, const struct due *due, rv_err *why, r
     RV_LOG(f->app->log, WARN, "schedule.failed", RV_F_TEXT("tenant", due->tenant), RV_F_TEXT("schedule_id", due->id),
            RV_F_ERR("error", why));
     rv_err_free(why);
-    int rc = rv_store_postpone_schedule(f->store, due->id, due->next_us, f->now_us + wait_us, rv_buf_cstr(&text),
+    int rc = rv_store_postpone_schedule(f->store, due->id,
+                                        &(const struct rv_postponement){.expected_us = due->next_us,
+                                                                        .until_us = f->now_us + wait_us,
+                                                                        .why = rv_buf_cstr(&text)},
                                         f->now_us, err);
     rv_buf_fini(&text);
     return rc;

@@ -90,7 +90,8 @@ int rv_app_firings(rv_store *store, const struct rv_store_scope *scope, const st
 
     if (!list.list)
         return RV_FAIL(err, RV_E_NOMEM, "list firings");
-    int rc = rv_store_list_firings(store, scope, row->id, limit, take_firing, &list, err);
+    int rc = rv_store_list_firings(store, scope, &(const struct rv_firing_filter){.word = row->id, .limit = limit},
+                                   take_firing, &list, err);
     if (rc < 0)
         json_object_put(list.list);
     else

@@ -101,7 +101,9 @@ static int show_text(struct rv_cli *cli, const struct rv_schedule_row *row, cons
     struct firings l = {.times = times, .text = text};
 
     write_schedule(row, text);
-    int rc = rv_store_list_firings(cli->store, &cli->app.scope, cli->words[0], SHOWN_FIRED, write_firing, &l, err);
+    int rc = rv_store_list_firings(cli->store, &cli->app.scope,
+                                   &(const struct rv_firing_filter){.word = cli->words[0], .limit = SHOWN_FIRED},
+                                   write_firing, &l, err);
     if (rc < 0 || row->next_us == 0)
         return rc;
     rv_buf_puts(text, "\nnext times\n");

@@ -344,11 +344,11 @@ int rv_store_fire_schedule(rv_store *s, const struct rv_fire *fire, bool *is_min
     return rc;
 }
 
-int rv_store_postpone_schedule(rv_store *s, const char *id, int64_t expected_us, int64_t until_us, const char *why,
-                               int64_t now_us, rv_err **err)
+int rv_store_postpone_schedule(rv_store *s, const char *id, const struct rv_postponement *later, int64_t now_us,
+                               rv_err **err)
 {
     char text[RV_TASK_MAX_ERROR + 1];
-    rv_str cut = rv_utf8_cut(rv_str_of(why), RV_TASK_MAX_ERROR);
+    rv_str cut = rv_utf8_cut(rv_str_of(later->why), RV_TASK_MAX_ERROR);
     int rc = store_check_id("schedule's id", id, err);
 
     memcpy(text, cut.ptr, cut.len);
@@ -357,7 +357,7 @@ int rv_store_postpone_schedule(rv_store *s, const char *id, int64_t expected_us,
         rc = store_check_text("reason", text, RV_TASK_MAX_ERROR, err);
     if (rc == 0)
         rc = store_check_time("the time", now_us, err);
-    if (rc == 0 && (until_us < now_us || until_us > RV_STORE_MAX_NUMBER || until_us == 0))
+    if (rc == 0 && (later->until_us < now_us || later->until_us > RV_STORE_MAX_NUMBER || later->until_us == 0))
         rc = RV_FAIL(err, RV_E_INVALID, "schedule \"%s\" would be looked at in the past", id);
     rc = store_enter_write(s, rc, "postpone schedule", err);
     if (rc != 0)
@@ -365,8 +365,8 @@ int rv_store_postpone_schedule(rv_store *s, const char *id, int64_t expected_us,
     do {
         rv_sql_stmt *stmt = sql_use(s->sql, SQL_POSTPONE_SCHEDULE);
         store_sql_text(stmt, 1, id);
-        sql_int(stmt, 2, expected_us);
-        sql_int(stmt, 3, until_us);
+        sql_int(stmt, 2, later->expected_us);
+        sql_int(stmt, 3, later->until_us);
         store_sql_text(stmt, 4, text);
         sql_int(stmt, 5, now_us);
         rc = sql_run(stmt, "postpone a schedule", err);

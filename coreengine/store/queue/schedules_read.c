@@ -239,24 +239,24 @@ static int list_firings(struct sql_store *st, int64_t key, int64_t limit, rv_eac
     return rc;
 }
 
-int rv_store_list_firings(rv_store *s, const struct rv_store_scope *scope, const char *word, int64_t limit,
+int rv_store_list_firings(rv_store *s, const struct rv_store_scope *scope, const struct rv_firing_filter *filter,
                           int (*each)(void *self, const struct rv_firing *f, rv_err **err), void *self, rv_err **err)
 {
     struct rv_store_scope sc;
     bool began = false;
     int64_t key = 0;
-    int rc = store_check_scoped(scope, "schedule", word, &sc, err);
+    int rc = store_check_scoped(scope, "schedule", filter->word, &sc, err);
 
-    if (rc == 0 && limit < 0)
-        rc = RV_FAIL(err, RV_E_INVALID, "a limit of %lld firings", (long long)limit);
+    if (rc == 0 && filter->limit < 0)
+        rc = RV_FAIL(err, RV_E_INVALID, "a limit of %lld firings", (long long)filter->limit);
     rc = store_enter_read(s, rc, "list firings", err);
     if (rc != 0)
         return rc;
     rc = sql_begin_read(s->sql, &began, err);
     if (rc == 0)
-        rc = find_key(s->sql, &sc, word, &key, err);
+        rc = find_key(s->sql, &sc, filter->word, &key, err);
     if (rc == 0)
-        rc = list_firings(s->sql, key, limit, each, self, err);
+        rc = list_firings(s->sql, key, filter->limit, each, self, err);
     sql_end_read(s->sql, began);
     return store_leave_read(s, rc, err);
 }

@@ -79,7 +79,8 @@ void firings_are(struct world *w, const char *name, int64_t limit, const char *t
 {
     struct seen seen = SEEN_INIT;
 
-    OK(rv_store_list_firings(w->s, &operator_scope, name, limit, see_firing, &seen, &w->err));
+    OK(rv_store_list_firings(w->s, &operator_scope, &(const struct rv_firing_filter){.word = name, .limit = limit},
+                             see_firing, &seen, &w->err));
     must_see(&seen, text, line);
 }
 
@@ -155,7 +156,8 @@ static int no_firing(void *self, const struct rv_firing *f, rv_err **err)
 
 int do_list_firings(struct world *w)
 {
-    return rv_store_list_firings(w->s, &operator_scope, "due", 0, no_firing, NULL, &w->err);
+    return rv_store_list_firings(w->s, &operator_scope, &(const struct rv_firing_filter){.word = "due", .limit = 0},
+                                 no_firing, NULL, &w->err);
 }
 
 int do_fire_schedule(struct world *w)
@@ -166,7 +168,9 @@ int do_fire_schedule(struct world *w)
 
 int do_postpone_schedule(struct world *w)
 {
-    return rv_store_postpone_schedule(w->s, "sched_due", AT(5), AT(50), "why", AT(9), &w->err);
+    return rv_store_postpone_schedule(
+        w->s, "sched_due", &(const struct rv_postponement){.expected_us = AT(5), .until_us = AT(50), .why = "why"},
+        AT(9), &w->err);
 }
 
 int do_change_schedule(struct world *w)

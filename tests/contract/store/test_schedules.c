@@ -123,7 +123,9 @@ START_TEST(who_comes_late_changes_nothing)
     ck_assert_int_eq(fire(w, other, "a", 60, 60, 120), 0);
     ck_assert_int_eq(fire(w, other, "a", 60, 90, 120), 0);
     ck_assert_int_eq(fire(w, other, "gone", 60, 60, 120), 0);
-    OK(rv_store_postpone_schedule(other, "sched_a", AT(60), AT(600), "late", AT(61), &w->err));
+    OK(rv_store_postpone_schedule(
+        other, "sched_a", &(const struct rv_postponement){.expected_us = AT(60), .until_us = AT(600), .why = "late"},
+        AT(61), &w->err));
     SCHEDULE("a", "next 120 look 120 last 60 fired 1 skipped 0");
     ck_assert_int_eq(fire(w, other, "a", 120, 120, 0), 1);
     ck_assert_int_eq(fire(w, w->s, "a", 120, 120, 0), 0);
@@ -194,7 +196,10 @@ START_TEST(one_that_cannot_be_fired_lets_others_pass)
     add_schedule(w, "a", 60);
     add_schedule(w, "b", 61);
     DUE(70, 1, "a");
-    OK(rv_store_postpone_schedule(w->s, "sched_a", AT(60), AT(120), "no such zone", AT(70), &w->err));
+    OK(rv_store_postpone_schedule(
+        w->s, "sched_a",
+        &(const struct rv_postponement){.expected_us = AT(60), .until_us = AT(120), .why = "no such zone"}, AT(70),
+        &w->err));
     SCHEDULE("a", "next 60 look 120 last -1 fired 0 skipped 0 no such zone");
     DUE(70, 1, "b");
     OK(rv_store_next_tasks(w->s, NULL, 0, &next, &w->err));
@@ -202,7 +207,10 @@ START_TEST(one_that_cannot_be_fired_lets_others_pass)
     DUE(120, 9, "b a");
     ck_assert_int_eq(fire(w, w->s, "a", 60, 60, 180), 1);
     SCHEDULE("a", "next 180 look 180 last 60 fired 1 skipped 0"); /* and the error is gone */
-    FAILS(RV_E_INVALID, rv_store_postpone_schedule(w->s, "sched_a", AT(180), AT(1), "why", AT(70), &w->err));
+    FAILS(RV_E_INVALID,
+          rv_store_postpone_schedule(
+              w->s, "sched_a", &(const struct rv_postponement){.expected_us = AT(180), .until_us = AT(1), .why = "why"},
+              AT(70), &w->err));
     world_close(w);
 }
 END_TEST
@@ -218,7 +226,10 @@ START_TEST(a_change_keeps_the_firings)
     world_open(w, _i);
     add_schedule(w, "a", 60);
     ck_assert_int_eq(fire(w, w->s, "a", 60, 60, 65), 1);
-    OK(rv_store_postpone_schedule(w->s, "sched_a", AT(65), AT(120), "no such zone", AT(66), &w->err));
+    OK(rv_store_postpone_schedule(
+        w->s, "sched_a",
+        &(const struct rv_postponement){.expected_us = AT(65), .until_us = AT(120), .why = "no such zone"}, AT(66),
+        &w->err));
     OK(rv_store_change_schedule(w->s, &operator_scope, "a", &change, &w->err));
     SCHEDULE("a", "next 65 look 120 last 60 fired 1 skipped 0 no such zone"); /* what it owes is not given up */
     change = (struct rv_schedule_change){
@@ -296,7 +307,9 @@ START_TEST(a_scope_sees_its_own)
         SAYS(RV_E_NOT_FOUND, rv_buf_cstr(&text), rv_store_get_schedule(w->s, &v, words[i], &row, &w->err));
         SAYS(RV_E_NOT_FOUND, rv_buf_cstr(&text), rv_store_delete_schedule(w->s, &x, words[i], &w->err));
         SAYS(RV_E_NOT_FOUND, rv_buf_cstr(&text), rv_store_delete_schedule(w->s, &v, words[i], &w->err));
-        SAYS(RV_E_NOT_FOUND, rv_buf_cstr(&text), rv_store_list_firings(w->s, &x, words[i], 0, NULL, NULL, &w->err));
+        SAYS(RV_E_NOT_FOUND, rv_buf_cstr(&text),
+             rv_store_list_firings(w->s, &x, &(const struct rv_firing_filter){.word = words[i], .limit = 0}, NULL, NULL,
+                                   &w->err));
         rv_buf_fini(&text);
     }
     rv_buf_fini(&seen.text);
@@ -364,7 +377,8 @@ START_TEST(a_hundred_firings_are_kept)
     add_schedule(w, "a", 1);
     for (int i = 1; i <= RV_SCHEDULE_KEPT_FIRINGS + 5; i++)
         ck_assert_int_eq(fire(w, w->s, "a", i, i, i + 1), 1);
-    OK(rv_store_list_firings(w->s, &operator_scope, "a", 0, count_firing, &n, &w->err));
+    OK(rv_store_list_firings(w->s, &operator_scope, &(const struct rv_firing_filter){.word = "a", .limit = 0},
+                             count_firing, &n, &w->err));
     ck_assert_int_eq(n, RV_SCHEDULE_KEPT_FIRINGS);
     world_close(w);
 }

@@ -120,8 +120,10 @@ static void postpone(struct model *m, int i, int process)
     if (t->seen[process] == 0)
         return;
     id_of(m, i, id);
-    OK(rv_store_postpone_schedule(m->handles[process], id, AT(t->seen[process]), AT(until), "why", AT(m->now),
-                                  &w->err));
+    OK(rv_store_postpone_schedule(
+        m->handles[process], id,
+        &(const struct rv_postponement){.expected_us = AT(t->seen[process]), .until_us = AT(until), .why = "why"},
+        AT(m->now), &w->err));
     if (t->is_there && t->next == t->seen[process])
         t->look = until;
 }

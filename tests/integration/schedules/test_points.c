@@ -106,7 +106,9 @@ static void look_after(struct world *w, const char *name, int64_t n_runs)
     struct rv_run_row row;
     rv_err *err = NULL;
 
-    must(rv_store_list_firings(w->store, &everyone, name, 0, see, &made, &err), err, "firings");
+    must(rv_store_list_firings(w->store, &everyone, &(const struct rv_firing_filter){.word = name, .limit = 0}, see,
+                               &made, &err),
+         err, "firings");
     ck_assert_int_eq(made.n, 1);
     must(rv_store_get_run(w->store, &everyone, made.run, &row, &err), err, "run");
     ck_assert_int_eq(row.status, RV_RUN_READY);

@@ -192,7 +192,9 @@ START_TEST(what_is_owed_stays_unless_the_times_change)
     ck_assert(row.n_fired == 1 && row.last_us > 0);
     ck_assert_str_eq(row.user, "u");
     rv_schedule_row_fini(&row);
-    ck_assert_int_eq(rv_store_list_firings(s, &scope, "a", 0, count_firing, &n, NULL), 0);
+    ck_assert_int_eq(rv_store_list_firings(s, &scope, &(const struct rv_firing_filter){.word = "a", .limit = 0},
+                                           count_firing, &n, NULL),
+                     0);
     ck_assert_int_eq(n, 1);
     rv_store_close(s);
 }
