@@ -204,7 +204,9 @@ int srv_agent_versions(struct srv_call *c, rv_err **err)
     rv_jw w = srv_call_json(c, 200);
 
     rv_jw_arr(&w);
-    int rc = rv_store_list_schema_versions(c->store, &c->app.scope, KIND, c->args[0], write_version, &w, err);
+    int rc = rv_store_list_schema_versions(c->store, &c->app.scope,
+                                           &(const struct rv_schema_key){.kind = KIND, .name = c->args[0]},
+                                           write_version, &w, err);
     rv_jw_arr_end(&w);
     return rc;
 }

@@ -288,7 +288,9 @@ static int take_version(void *self, const struct rv_schema_version *v, rv_err **
 int srv_agent_version(struct srv_call *c, rv_err **err)
 {
     struct version t = {.c = c, .wanted = strtoll(c->args[1], NULL, 10)};
-    int rc = rv_store_list_schema_versions(c->store, &c->app.scope, AGENT, c->args[0], take_version, &t, err);
+    int rc = rv_store_list_schema_versions(c->store, &c->app.scope,
+                                           &(const struct rv_schema_key){.kind = AGENT, .name = c->args[0]},
+                                           take_version, &t, err);
 
     if (rc >= 0 && (t.wanted < 1 || t.n < t.wanted))
         return RV_FAIL(err, RV_E_NOT_FOUND, "the agent has %lld versions, numbered from 1, oldest first",

@@ -51,10 +51,14 @@ struct rv_schema_version {
     const char *checksum; /* SHA-256 of content followed by json_schema */
     int64_t recorded_us;
 };
+/* What a schema is known by. Texts are borrowed for the call. */
+struct rv_schema_key {
+    const char *kind, *name;
+};
 /** The versions of the schemas that the scope sees by that kind and name, also of deleted ones: a user's own before
  * everybody's, oldest first. None: nothing was put since versions are kept. each borrows v. */
 RV_MUST_CHECK int
-rv_store_list_schema_versions(rv_store *s, const struct rv_store_scope *scope, const char *kind, const char *name,
+rv_store_list_schema_versions(rv_store *s, const struct rv_store_scope *scope, const struct rv_schema_key *key,
                               int (*each)(void *self, const struct rv_schema_version *v, rv_err **err), void *self,
                               rv_err **err);
 /** A number that differs from any earlier one after any change to schemas, by whatever process. What is read in a group

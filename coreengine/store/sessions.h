@@ -117,11 +117,16 @@ RV_MUST_CHECK int rv_store_list_message_days(rv_store *s, const struct rv_store_
     "summary" /* type of the tasks {"moment": ID, "agent": NAME} that a turn queues for its chunk                      \
                */
 
-/** Make a chunk of the messages that no chunk of the session covers, if their tokens are at least `threshold` (0: in
- * any case); one transaction. *out: the row of the moment, the caller's; NULL: there was nothing to do. RV_E_NOT_FOUND:
- * no such session in the scope. */
-RV_MUST_CHECK int rv_store_build_moment(rv_store *s, const struct rv_store_scope *scope, const char *session,
-                                        int64_t threshold, int64_t now_us, json_object **out, rv_err **err);
+/* The chunk that is made of a session. */
+struct rv_moment_build {
+    const char *session; /* borrowed for the call */
+    int64_t threshold;   /* tokens that the messages must have; 0: any */
+    int64_t now_us;
+};
+/** Make a chunk of the messages that no chunk of the session covers, if their tokens are enough; one transaction. *out:
+ * the row of the moment, the caller's; NULL: there was nothing to do. RV_E_NOT_FOUND: no such session in the scope. */
+RV_MUST_CHECK int rv_store_build_moment(rv_store *s, const struct rv_store_scope *scope,
+                                        const struct rv_moment_build *what, json_object **out, rv_err **err);
 /** Notes of the moments of a session, as its next turn is told them. Only moments of the session's owner count, which
  * scope names (user "": none). covers_tokens: also chunks that are not injected, the newest that together have so many
  * tokens, since a history with that budget shows no older message; 0: none of them, RV_UNSET: as many as a history

@@ -50,7 +50,8 @@ static void make_template(const char *path)
     must(rv_store_open(path, &fast, &s, NULL));
     must(rv_store_put_entities(s, &ada, &put, NULL, NULL));
     add_session(s, "old", 10);
-    must(rv_store_build_moment(s, &ada, "old", 0, T0, &chunk, NULL));
+    must(rv_store_build_moment(s, &ada, &(const struct rv_moment_build){.session = "old", .threshold = 0, .now_us = T0},
+                               &chunk, NULL));
     ck_assert(rv_json_get_text(chunk, "id", &id));
     snprintf(moment, sizeof moment, "%s", id);
     add_session(s, "long", RV_DREAM_THRESHOLD);
@@ -175,7 +176,8 @@ static int enqueue(rv_store *s, rv_err **err)
 static int build(rv_store *s, rv_err **err)
 {
     json_object *chunk = NULL;
-    int rc = rv_store_build_moment(s, &ada, "long", 0, T0 + 5, &chunk, err);
+    int rc = rv_store_build_moment(
+        s, &ada, &(const struct rv_moment_build){.session = "long", .threshold = 0, .now_us = T0 + 5}, &chunk, err);
 
     json_object_put(chunk);
     return rc < 0 ? rc : 0;

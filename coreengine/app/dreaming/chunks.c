@@ -170,7 +170,10 @@ static int enrich(struct uploads *u, json_object *row, int64_t now_us, rv_err **
 static int build_in_group(struct uploads *u, const char *session, int64_t now_us, bool *is_built, rv_err **err)
 {
     json_object *row = NULL;
-    int rc = rv_store_build_moment(u->store, u->scope, session, RV_DREAM_THRESHOLD, now_us, &row, err);
+    int rc = rv_store_build_moment(
+        u->store, u->scope,
+        &(const struct rv_moment_build){.session = session, .threshold = RV_DREAM_THRESHOLD, .now_us = now_us}, &row,
+        err);
 
     *is_built = rc == 0 && row;
     if (*is_built)

@@ -365,8 +365,9 @@ static int history(struct rv_cli *cli, rv_err **err)
     int rc = h.is_json ? 0 : cli_list_begin(cli, &h.list, columns, RV_COUNT(columns), err);
 
     if (rc == 0)
-        rc = rv_store_list_schema_versions(cli->store, &cli->app.scope, kind ? kind : "agent", cli->words[0],
-                                           take_version, &h, err);
+        rc = rv_store_list_schema_versions(
+            cli->store, &cli->app.scope,
+            &(const struct rv_schema_key){.kind = kind ? kind : "agent", .name = cli->words[0]}, take_version, &h, err);
     if (rc == 0 && h.list.n == 0) {
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "no version of a schema \"%s\" is kept", cli->words[0]);
         rv_err_hint(err, "`reeve agents list` shows the agents; --kind names another kind of schema");

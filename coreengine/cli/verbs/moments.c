@@ -173,7 +173,10 @@ static int build(struct rv_cli *cli, rv_err **err)
     int rc = cli_int(cli, "threshold", 0, INT32_MAX, &threshold, err);
 
     if (rc == 0)
-        rc = rv_store_build_moment(cli->store, &cli->app.scope, cli->words[0], threshold, rv_app_now_us(), &row, err);
+        rc = rv_store_build_moment(cli->store, &cli->app.scope,
+                                   &(const struct rv_moment_build){
+                                       .session = cli->words[0], .threshold = threshold, .now_us = rv_app_now_us()},
+                                   &row, err);
     if (rc == 0 && !row)
         cli_say("nothing to do: moments cover session %s up to its last message, or the rest is below the threshold\n",
                 cli->words[0]);

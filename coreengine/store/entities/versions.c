@@ -56,15 +56,15 @@ static int version_of(rv_sql_stmt *stmt, struct rv_schema_version *v, rv_err **e
     return lacked ? RV_FAIL(err, RV_E_NOMEM, "read a version") : 0;
 }
 
-static int list(struct sql_store *st, const struct rv_store_scope *scope, const char *kind, const char *name,
+static int list(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_schema_key *key,
                 int (*each)(void *self, const struct rv_schema_version *v, rv_err **err), void *self, rv_err **err)
 {
     rv_sql_stmt *stmt = sql_use(st, SQL_VERSIONS);
     int rc;
 
     store_sql_text(stmt, 1, scope->tenant);
-    store_sql_text(stmt, 2, kind);
-    store_sql_text(stmt, 3, name);
+    store_sql_text(stmt, 2, key->kind);
+    store_sql_text(stmt, 3, key->name);
     store_sql_text(stmt, 4, scope->user);
     while ((rc = sql_step(stmt, "list versions", err)) == 1) {
         struct rv_schema_version v;
@@ -78,15 +78,15 @@ static int list(struct sql_store *st, const struct rv_store_scope *scope, const 
     return rc < 0 ? rc : 0;
 }
 
-int rv_store_list_schema_versions(rv_store *s, const struct rv_store_scope *scope, const char *kind, const char *name,
+int rv_store_list_schema_versions(rv_store *s, const struct rv_store_scope *scope, const struct rv_schema_key *key,
                                   int (*each)(void *self, const struct rv_schema_version *v, rv_err **err), void *self,
                                   rv_err **err)
 {
     struct rv_store_scope sc;
-    int rc = store_check_scoped(scope, "schema's name", name, &sc, err);
+    int rc = store_check_scoped(scope, "schema's name", key->name, &sc, err);
 
     if (rc == 0)
-        rc = store_check_id("kind", kind, err);
+        rc = store_check_id("kind", key->kind, err);
     rc = store_enter_read(s, rc, "list schema versions", err);
-    return rc != 0 ? rc : store_leave_read(s, list(s->sql, &sc, kind, name, each, self, err), err);
+    return rc != 0 ? rc : store_leave_read(s, list(s->sql, &sc, key, each, self, err), err);
 }

@@ -258,8 +258,8 @@ int store_moments_after_turn(struct sql_store *st, const struct rv_store_scope *
     return rc;
 }
 
-static int build(struct sql_store *st, const struct rv_store_scope *scope, const char *session, int64_t threshold,
-                 int64_t now_us, json_object *out, rv_err **err)
+static int build(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_moment_build *what,
+                 json_object *out, rv_err **err)
 {
     struct building b;
     int rc = sql_begin_part(st, err);
@@ -267,32 +267,31 @@ static int build(struct sql_store *st, const struct rv_store_scope *scope, const
     if (rc < 0)
         return rc;
     building_init(&b);
-    rc = prepare(st, scope, session, threshold, &b, err);
+    rc = prepare(st, scope, what->session, what->threshold, &b, err);
     if (rc == 1)
-        rc = write_chunk(st, &b, now_us, out, err);
+        rc = write_chunk(st, &b, what->now_us, out, err);
     building_fini(&b);
     return sql_end_part(st, rc, err);
 }
 
-int rv_store_build_moment(rv_store *s, const struct rv_store_scope *scope, const char *session, int64_t threshold,
-                          int64_t now_us, json_object **out, rv_err **err)
+int rv_store_build_moment(rv_store *s, const struct rv_store_scope *scope, const struct rv_moment_build *what,
+                          json_object **out, rv_err **err)
 {
     struct rv_store_scope sc;
     json_object *rows = NULL;
-    int rc = store_check_scoped(scope, "session id", session, &sc, err);
+    int rc = store_check_scoped(scope, "session id", what->session, &sc, err);
 
     *out = NULL;
     if (rc == 0)
-        rc = store_check_time("the time", now_us, err);
-    if (rc == 0 && threshold < 0)
-        rc = RV_FAIL(err, RV_E_INVALID, "a threshold of %lld tokens", (long long)threshold);
+        rc = store_check_time("the time", what->now_us, err);
+    if (rc == 0 && what->threshold < 0)
+        rc = RV_FAIL(err, RV_E_INVALID, "a threshold of %lld tokens", (long long)what->threshold);
     if ((rc = store_enter_write(s, rc, "build moment", err)) != 0)
         return rc;
     do {
         json_object_put(rows);
         rows = json_object_new_array();
-        rc = rows ? build(s->sql, &sc, session, threshold, now_us, rows, err)
-                  : RV_FAIL(err, RV_E_NOMEM, "build a moment");
+        rc = rows ? build(s->sql, &sc, what, rows, err) : RV_FAIL(err, RV_E_NOMEM, "build a moment");
     } while (store_repeats(s, &rc, err));
     rc = store_leave_write(s, rc, err);
     if (rc == 0 && json_object_array_length(rows) > 0)

@@ -10,7 +10,9 @@ static int see_version(void *self, const struct rv_schema_version *v, rv_err **e
 }
 int do_list_schema_versions(struct world *w)
 {
-    return rv_store_list_schema_versions(w->s, &operator_scope, "agent", "there", see_version, NULL, &w->err);
+    return rv_store_list_schema_versions(w->s, &operator_scope,
+                                         &(const struct rv_schema_key){.kind = "agent", .name = "there"}, see_version,
+                                         NULL, &w->err);
 }
 
 int put_page(struct world *w, const char *json)

@@ -192,11 +192,14 @@ START_TEST(versions_of_a_schema_are_kept)
     put_schema(w, "", "shared", "d");
     OK(rv_store_delete_schema(w->s, &ada, "agent", "n", T0, &w->err));
     put_schema(w, "ada", "two", "d3");
-    OK(rv_store_list_schema_versions(w->s, &ada, "agent", "n", see_version, &seen, &w->err));
+    OK(rv_store_list_schema_versions(w->s, &ada, &(const struct rv_schema_key){.kind = "agent", .name = "n"},
+                                     see_version, &seen, &w->err));
     SEEN(&seen, "insert/ada:one update/ada:two delete/ada:two insert/ada:two insert/:shared");
-    OK(rv_store_list_schema_versions(w->s, &bob, "agent", "n", see_version, &seen, &w->err));
+    OK(rv_store_list_schema_versions(w->s, &bob, &(const struct rv_schema_key){.kind = "agent", .name = "n"},
+                                     see_version, &seen, &w->err));
     SEEN(&seen, "insert/:shared");
-    OK(rv_store_list_schema_versions(w->s, &elsewhere, "agent", "n", see_version, &seen, &w->err));
+    OK(rv_store_list_schema_versions(w->s, &elsewhere, &(const struct rv_schema_key){.kind = "agent", .name = "n"},
+                                     see_version, &seen, &w->err));
     SEEN(&seen, "");
     world_close(w);
 }

@@ -119,7 +119,9 @@ START_TEST(a_turn_that_is_undone_leaves_no_moment_and_twice_is_once)
     ck_assert_int_eq(n_moments(w, w->s, "u"), 1);
     FAILS(RV_E_STATE, keep_turn(w, w->s, 2, "s1", "a", THRESHOLD)); /* the step is there already */
     OK(keep_turn(w, w->s, 3, "s1", "a", THRESHOLD));                /* rows that are there already */
-    OK(rv_store_build_moment(w->s, &owner, "s1", 0, T0 + 9, &again, &w->err));
+    OK(rv_store_build_moment(w->s, &owner,
+                             &(const struct rv_moment_build){.session = "s1", .threshold = 0, .now_us = T0 + 9}, &again,
+                             &w->err));
     ck_assert_ptr_null(again);
     ck_assert_int_eq(n_moments(w, w->s, "u"), 1);
     OK(rv_store_get_session(w->s, &owner, "s1", &row, &w->err));
@@ -142,7 +144,9 @@ START_TEST(a_chunk_that_was_deleted_is_not_made_anew)
     OK(keep_turn(w, w->s, 2, "s1", "a", THRESHOLD));
     rv_chunk_id("s1", 0, id);
     OK(rv_store_delete_entity(w->s, &owner, &(struct rv_entity_target){"moments", id, T0 + 5}, &w->err));
-    OK(rv_store_build_moment(w->s, &owner, "s1", 0, T0 + 6, &row, &w->err));
+    OK(rv_store_build_moment(w->s, &owner,
+                             &(const struct rv_moment_build){.session = "s1", .threshold = 0, .now_us = T0 + 6}, &row,
+                             &w->err));
     ck_assert_ptr_null(row);
     OK(keep_turn(w, w->s, 3, "s1", "b", THRESHOLD));
     ck_assert_int_eq(n_moments(w, w->s, "u"), 1);
@@ -165,11 +169,13 @@ START_TEST(a_chunk_forgets_a_deleted_message_and_goes_with_its_session)
     world_open(w, _i);
     make_session(w, "s1", "u");
     OK(add_rows(w, "s1", "a", "user:hello assistant:secret user:again assistant:public"));
-    OK(rv_store_build_moment(w->s, &owner, "s1", 0, T0, &row, &w->err));
+    OK(rv_store_build_moment(
+        w->s, &owner, &(const struct rv_moment_build){.session = "s1", .threshold = 0, .now_us = T0}, &row, &w->err));
     ck_assert_str_eq(member(row, "summary"), "\"secret\\npublic\"");
     json_object_put(row);
     OK(add_rows(w, "s1", "b", "assistant:later"));
-    OK(rv_store_build_moment(w->s, &owner, "s1", 0, T0, &row, &w->err));
+    OK(rv_store_build_moment(
+        w->s, &owner, &(const struct rv_moment_build){.session = "s1", .threshold = 0, .now_us = T0}, &row, &w->err));
     json_object_put(row);
     OK(rv_store_delete_message(w->s, &owner, "s1", 2, T0 + 1, &w->err));
     row = moment_of(w, "s1", 0);
@@ -215,7 +221,9 @@ START_TEST(moments_of_other_owners_are_never_told)
         struct rv_message m = world_message("m1", "assistant", others[i][0] ? others[i] : "none");
         const struct rv_turn turn = {.session = "tale", .rows = &m, .n_rows = 1};
         OK(rv_store_add_messages(w->s, &scope, &turn, T0, &w->err));
-        OK(rv_store_build_moment(w->s, &scope, "tale", 0, T0 + 1, &row, &w->err));
+        OK(rv_store_build_moment(w->s, &scope,
+                                 &(const struct rv_moment_build){.session = "tale", .threshold = 0, .now_us = T0 + 1},
+                                 &row, &w->err));
         ck_assert_str_eq(json_object_get_string(json_object_object_get(row, "summary")),
                          others[i][0] ? others[i] : "none");
         json_object_put(row);
@@ -230,8 +238,13 @@ START_TEST(moments_of_other_owners_are_never_told)
     ck_assert_ptr_null(notes_of(w, "eve", "tale", 3));
     ck_assert_int_eq(n_moments(w, w->s, "eve"), 1); /* the one without an owner */
     FAILS(RV_E_NOT_FOUND,
-          rv_store_build_moment(w->s, &(struct rv_store_scope){NULL, "eve"}, "tale", 0, T0, &row, &w->err));
-    FAILS(RV_E_NOT_FOUND, rv_store_build_moment(w->s, &elsewhere, "tale", 0, T0, &row, &w->err));
+          rv_store_build_moment(w->s, &(struct rv_store_scope){NULL, "eve"},
+                                &(const struct rv_moment_build){.session = "tale", .threshold = 0, .now_us = T0}, &row,
+                                &w->err));
+    FAILS(RV_E_NOT_FOUND,
+          rv_store_build_moment(w->s, &elsewhere,
+                                &(const struct rv_moment_build){.session = "tale", .threshold = 0, .now_us = T0}, &row,
+                                &w->err));
     world_close(w);
 }
 END_TEST
@@ -267,7 +280,8 @@ START_TEST(a_chunk_without_answers_has_an_empty_summary)
     world_open(w, _i);
     make_session(w, "s1", "u");
     OK(add_rows(w, "s1", "a", "user:hello tool_call assistant user:again"));
-    OK(rv_store_build_moment(w->s, &owner, "s1", 0, T0, &row, &w->err));
+    OK(rv_store_build_moment(
+        w->s, &owner, &(const struct rv_moment_build){.session = "s1", .threshold = 0, .now_us = T0}, &row, &w->err));
     ck_assert_str_eq(member(row, "summary"), "\"\"");
     json_object_put(row);
     row = notes_of(w, "u", "s1", 3);

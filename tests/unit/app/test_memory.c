@@ -103,7 +103,10 @@ START_TEST(a_copy_has_the_first_messages_and_no_memory)
     int64_t n = 0;
     rv_err *err = NULL;
 
-    ok(rv_store_build_moment(s, &ada, "tale", 0, T0 + 20, &moment, &err), err);
+    ok(rv_store_build_moment(s, &ada,
+                             &(const struct rv_moment_build){.session = "tale", .threshold = 0, .now_us = T0 + 20},
+                             &moment, &err),
+       err);
     json_object_put(moment);
     ok(rv_app_clone_session(s, &ada, &how, id, &n, &err), err);
     ck_assert_str_eq(id, "copy");
@@ -203,7 +206,9 @@ START_TEST(a_feed_has_days_and_only_their_owners_rows)
     json_object *row = NULL;
     rv_err *err = NULL;
 
-    ok(rv_store_build_moment(s, &ada, "tale", 0, T0 + 50, &row, &err), err);
+    ok(rv_store_build_moment(
+           s, &ada, &(const struct rv_moment_build){.session = "tale", .threshold = 0, .now_us = T0 + 50}, &row, &err),
+       err);
     json_object_put(row);
     json_object_put(add_moment(s, &ada, "{'name':'n','moment_type':'note','summary':'N'}", "tale", id, T0 + DAY));
     json_object_put(
