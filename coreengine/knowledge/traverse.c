@@ -348,7 +348,8 @@ static int read_names(struct walk *w, size_t first, size_t *end, rv_err **err)
     *end = i;
     rv_index_fini(&fresh);
     if (rc == 0 && n > 0)
-        rc = rv_store_read_nodes(w->a->store, w->a->scope, keys, n, take_node, w, err);
+        rc = rv_store_read_nodes(w->a->store, w->a->scope, &(const struct rv_node_keys){.keys = keys, .n_keys = n},
+                                 take_node, w, err);
     for (size_t k = 0; k < n && rc == 0 && !w->is_full; k++) {
         if (rv_index_get(&w->names, keys[k]) >= 0)
             continue;
@@ -386,7 +387,9 @@ static int start(struct walk *w, rv_err **err)
     if (key.rc == RV_E_NOMEM)
         rc = no_memory(err);
     if (rc == 0 && key.rc == 0 && key.len > 0 && key.len <= RV_ENTITY_MAX_NAME)
-        rc = rv_store_read_nodes(w->a->store, w->a->scope, (rv_str[]){rv_buf_str(&key)}, 1, take_node, w, err);
+        rc = rv_store_read_nodes(w->a->store, w->a->scope,
+                                 &(const struct rv_node_keys){.keys = (rv_str[]){rv_buf_str(&key)}, .n_keys = 1},
+                                 take_node, w, err);
     if (rc == 0 && w->n_nodes == 0)
         rc = look_up(w, text, err);
     if (rc == 0)

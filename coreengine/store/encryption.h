@@ -59,14 +59,18 @@ struct rv_tenant_key {
     int64_t created_us, retired_us;
 };
 
+/* How a tenant's rows are encrypted. Borrowed for the call. */
+struct rv_encryption_choice {
+    enum rv_encryption_mode mode;
+    const struct rv_rsa *seal; /* the tenant's public key in the mode sealed; else NULL */
+};
 /** Set the mode of a tenant ("": of all that have none of their own), with a new key where the mode needs one. Its
  * former key is retired: it goes on decrypting what it encrypted. Rows that are there stay as they are until
- * rv_store_encrypt(). seal: the tenant's public key in the mode sealed, else NULL. id gets the name of the new row.
+ * rv_store_encrypt(). id gets the name of the new row.
  *  @return RV_E_STATE (no master key), RV_E_INVALID (also: a key without that mode, or the mode without a key),
  * RV_E_DENIED, RV_E_NOMEM, RV_E_IO */
-RV_MUST_CHECK int rv_store_set_encryption(rv_store *s, const char *tenant, enum rv_encryption_mode mode,
-                                          const struct rv_rsa *seal, int64_t now_us, char id[RV_ENCRYPTION_ID],
-                                          rv_err **err);
+RV_MUST_CHECK int rv_store_set_encryption(rv_store *s, const char *tenant, const struct rv_encryption_choice *how,
+                                          int64_t now_us, char id[RV_ENCRYPTION_ID], rv_err **err);
 /** All rows, by tenant, the current one first. tenant NULL: of all. */
 RV_MUST_CHECK int rv_store_list_tenant_keys(rv_store *s, const char *tenant,
                                             int (*each)(void *self, const struct rv_tenant_key *key, rv_err **err),

@@ -210,13 +210,16 @@ struct rv_key_node {
     rv_str metadata, edges; /* JSON as it is kept: an object, a list; empty: none */
 };
 #define RV_NODES_MAX 1000 /* keys of one call: they are one parameter of a statement */
+/* Keys of the nodes that are read. Borrowed for the call. */
+struct rv_node_keys {
+    const rv_str *keys; /* normalised, each at most RV_ENTITY_MAX_NAME bytes, none twice */
+    size_t n_keys;      /* 1..RV_NODES_MAX */
+};
 /** Read what normalised keys mean, in one statement. Only names are looked at; UUIDs and keys of messages are for
  * rv_store_lookup(). Keys that mean nothing to the scope are passed over.
- *  @param keys  1..RV_NODES_MAX, each at most RV_ENTITY_MAX_NAME bytes, none twice
  *  @param each  borrows node; in the order of the keys. It returns 0, RV_STORE_ENOUGH to end well, or a code that is
  *               passed on */
-RV_MUST_CHECK int rv_store_read_nodes(rv_store *s, const struct rv_store_scope *scope, const rv_str *keys,
-                                      size_t n_keys,
+RV_MUST_CHECK int rv_store_read_nodes(rv_store *s, const struct rv_store_scope *scope, const struct rv_node_keys *keys,
                                       int (*each)(void *self, const struct rv_key_node *node, rv_err **err), void *self,
                                       rv_err **err);
 

@@ -127,12 +127,16 @@ struct rv_moment_build {
  * the row of the moment, the caller's; NULL: there was nothing to do. RV_E_NOT_FOUND: no such session in the scope. */
 RV_MUST_CHECK int rv_store_build_moment(rv_store *s, const struct rv_store_scope *scope,
                                         const struct rv_moment_build *what, json_object **out, rv_err **err);
+/* Which moments a turn is told. Borrowed for the call. */
+struct rv_moment_notes {
+    const struct rv_moment_opts *opts;
+    int64_t covers_tokens; /* also chunks that are not injected, the newest that together have so many tokens, since a
+                              history with that budget shows no older message; 0: none of them, RV_UNSET: as many as a
+                              history refers to */
+};
 /** Notes of the moments of a session, as its next turn is told them. Only moments of the session's owner count, which
- * scope names (user "": none). covers_tokens: also chunks that are not injected, the newest that together have so many
- * tokens, since a history with that budget shows no older message; 0: none of them, RV_UNSET: as many as a history
- * refers to. *out is the caller's; NULL: there are none. */
+ * scope names (user "": none). *out is the caller's; NULL: there are none. */
 RV_MUST_CHECK int rv_store_note_moments(rv_store *s, const struct rv_store_scope *scope, const char *session,
-                                        const struct rv_moment_opts *opts, int64_t covers_tokens, json_object **out,
-                                        rv_err **err);
+                                        const struct rv_moment_notes *want, json_object **out, rv_err **err);
 
 #endif

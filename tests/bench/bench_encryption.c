@@ -87,7 +87,9 @@ int main(int argc, char **argv)
         bench_die("open", err);
     for (int k = 0; k < 2; k++) {
         const char *session = k ? "encrypted" : "plain";
-        if (k && rv_store_set_encryption(s, RV_STORE_TENANT, RV_ENCRYPTION_PLATFORM, NULL, T0, id, &err) < 0)
+        if (k && rv_store_set_encryption(s, RV_STORE_TENANT,
+                                         &(const struct rv_encryption_choice){.mode = RV_ENCRYPTION_PLATFORM}, T0, id,
+                                         &err) < 0)
             bench_die("mode", err);
         w[k] = write_all(s, session, n, (rv_str){content, len});
         r[k] = read_all(s, session, n);

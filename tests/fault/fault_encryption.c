@@ -76,7 +76,9 @@ static int use_sealed(rv_store *s, rv_err **err)
     if (rc == 0 && n != 1)
         broken_line = __LINE__;
     if (rc == 0)
-        rc = rv_store_set_encryption(s, RV_STORE_TENANT, RV_ENCRYPTION_SEALED, &seal, T0, id, err);
+        rc = rv_store_set_encryption(s, RV_STORE_TENANT,
+                                     &(const struct rv_encryption_choice){.mode = RV_ENCRYPTION_SEALED, .seal = &seal},
+                                     T0, id, err);
     for (int i = 0; i < 2 && rc == 0; i++)
         rc = rv_store_put_entities(s, &scope, &how, NULL, err);
     json_object_put(value);
@@ -91,7 +93,8 @@ static int use(rv_store *s, rv_err **err)
     bool same = false;
     int64_t n = 0;
 
-    int rc = rv_store_set_encryption(s, RV_STORE_TENANT, RV_ENCRYPTION_PLATFORM, NULL, T0, id, err);
+    int rc = rv_store_set_encryption(s, RV_STORE_TENANT,
+                                     &(const struct rv_encryption_choice){.mode = RV_ENCRYPTION_PLATFORM}, T0, id, err);
     if (rc == 0)
         rc = write_rows(s, err);
     if (rc == 0)
@@ -99,7 +102,8 @@ static int use(rv_store *s, rv_err **err)
     if (rc == 0 && !same)
         broken_line = __LINE__;
     if (rc == 0)
-        rc = rv_store_set_encryption(s, RV_STORE_TENANT, RV_ENCRYPTION_PLATFORM, NULL, T0, id, err);
+        rc = rv_store_set_encryption(s, RV_STORE_TENANT,
+                                     &(const struct rv_encryption_choice){.mode = RV_ENCRYPTION_PLATFORM}, T0, id, err);
     if (rc == 0)
         rc = rv_store_encrypt(s, NULL, T0, &walked, err);
     if (rc == 0)

@@ -79,8 +79,10 @@ static void make_store(void)
     require(rv_store_open("memory:", &(struct rv_store_opts){.ring = ring}, &store, NULL) == 0);
     rv_keyring_unref(ring);
     for (size_t i = 0; i < RV_COUNT(tenants); i++)
-        require(rv_store_set_encryption(store, tenants[i], i ? RV_ENCRYPTION_SEALED : RV_ENCRYPTION_PLATFORM,
-                                        i ? &seal : NULL, NOW_US, keys[i], NULL) == 0);
+        require(rv_store_set_encryption(
+                    store, tenants[i],
+                    &(struct rv_encryption_choice){i ? RV_ENCRYPTION_SEALED : RV_ENCRYPTION_PLATFORM, i ? &seal : NULL},
+                    NOW_US, keys[i], NULL) == 0);
     put_entity();
 }
 

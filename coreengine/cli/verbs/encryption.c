@@ -152,7 +152,9 @@ static int set(struct rv_cli *cli, rv_err **err)
     if (rc == 0 && path)
         rc = read_public(path, &seal, err);
     if (rc == 0)
-        rc = rv_store_set_encryption(cli->store, tenant_of(cli), mode, path ? &seal : NULL, rv_app_now_us(), id, err);
+        rc = rv_store_set_encryption(cli->store, tenant_of(cli),
+                                     &(const struct rv_encryption_choice){.mode = mode, .seal = path ? &seal : NULL},
+                                     rv_app_now_us(), id, err);
     write_who(tenant_of(cli), &said);
     rv_buf_printf(&said, ": mode %s", cli->words[0]);
     if (mode >= RV_ENCRYPTION_PLATFORM)

@@ -86,19 +86,19 @@ static int check_set(const rv_store *s, const char *tenant, enum rv_encryption_m
     return rc;
 }
 
-int rv_store_set_encryption(rv_store *s, const char *tenant, enum rv_encryption_mode mode, const struct rv_rsa *seal,
-                            int64_t now_us, char id[RV_ENCRYPTION_ID], rv_err **err)
+int rv_store_set_encryption(rv_store *s, const char *tenant, const struct rv_encryption_choice *how, int64_t now_us,
+                            char id[RV_ENCRYPTION_ID], rv_err **err)
 {
     struct fresh f = {
-        .wrapped = RV_BUF_INIT(1024), .seal = RV_BUF_INIT(RV_RSA_TEXT), .has_key = mode >= RV_ENCRYPTION_PLATFORM};
-    int rc = check_set(s, tenant, mode, seal, now_us, err);
+        .wrapped = RV_BUF_INIT(1024), .seal = RV_BUF_INIT(RV_RSA_TEXT), .has_key = how->mode >= RV_ENCRYPTION_PLATFORM};
+    int rc = check_set(s, tenant, how->mode, how->seal, now_us, err);
 
     if (rc == 0)
-        rc = make_key(s->sql->ring, tenant, seal, &f, err);
+        rc = make_key(s->sql->ring, tenant, how->seal, &f, err);
     rc = store_enter_write(s, rc, "set encryption", err);
     if (rc == 0) {
         do {
-            rc = set_mode(s->sql, tenant, mode, &f, now_us, err);
+            rc = set_mode(s->sql, tenant, how->mode, &f, now_us, err);
             vault_look_again(s->sql); /* a group goes on with the new rules */
         } while (store_repeats(s, &rc, err));
         rc = store_leave_write(s, rc, err);

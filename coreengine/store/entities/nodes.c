@@ -141,7 +141,7 @@ static int write_keys(const rv_str *keys, size_t n, rv_buf *json, rv_err **err)
     return rv_buf_check(json, "keys", err);
 }
 
-int rv_store_read_nodes(rv_store *s, const struct rv_store_scope *scope, const rv_str *keys, size_t n_keys,
+int rv_store_read_nodes(rv_store *s, const struct rv_store_scope *scope, const struct rv_node_keys *keys,
                         int (*each)(void *self, const struct rv_key_node *node, rv_err **err), void *self, rv_err **err)
 {
     struct rv_store_scope sc;
@@ -150,12 +150,12 @@ int rv_store_read_nodes(rv_store *s, const struct rv_store_scope *scope, const r
     int rc = store_check_scope(scope, &sc, err);
 
     if (rc == 0)
-        rc = check_keys(keys, n_keys, err);
+        rc = check_keys(keys->keys, keys->n_keys, err);
     if ((rc = store_enter_read(s, rc, "read nodes", err)) != 0)
         return rc;
-    rc = index_keys(&l, keys, n_keys, err);
+    rc = index_keys(&l, keys->keys, keys->n_keys, err);
     if (rc == 0)
-        rc = write_keys(keys, n_keys, &json, err);
+        rc = write_keys(keys->keys, keys->n_keys, &json, err);
     if (rc == 0)
         rc = read_rows(s->sql, &sc, &json, &l, err);
     for (size_t i = 0; i < l.n && rc == 0; i++)

@@ -154,8 +154,10 @@ static int note_moments(rv_store *store, const struct rv_store_scope *scope, str
     if (c->moments || c->upto_seq <= 0 || !c->context.session_id || c->moment_opts.max_inject == 0 ||
         o->max_tokens == 0)
         return 0;
-    return rv_store_note_moments(store, scope, c->context.session_id, &c->moment_opts, o->compacts ? o->max_tokens : 0,
-                                 &c->moments, err);
+    return rv_store_note_moments(
+        store, scope, c->context.session_id,
+        &(const struct rv_moment_notes){.opts = &c->moment_opts, .covers_tokens = o->compacts ? o->max_tokens : 0},
+        &c->moments, err);
 }
 
 int rv_journal_read_history(rv_store *store, const struct rv_store_scope *scope, struct rv_conversation *c,

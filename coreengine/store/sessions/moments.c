@@ -447,22 +447,23 @@ static int note(void *self, json_object *row, rv_err **err)
 }
 
 int rv_store_note_moments(rv_store *s, const struct rv_store_scope *scope, const char *session,
-                          const struct rv_moment_opts *opts, int64_t covers_tokens, json_object **out, rv_err **err)
+                          const struct rv_moment_notes *want, json_object **out, rv_err **err)
 {
     const struct rv_entity_filter filter = {.about = session, .limit = RV_ENTITY_MAX_FIND};
-    struct noting n = {
-        .user = scope->user ? scope->user : "", .max_injected = (size_t)opts->max_inject, .uncovered = covers_tokens};
+    struct noting n = {.user = scope->user ? scope->user : "",
+                       .max_injected = (size_t)want->opts->max_inject,
+                       .uncovered = want->covers_tokens};
 
     const bool reveals = s->sql->reveals;
 
     *out = NULL;
-    int rc = rv_moment_opts_check(opts, err);
+    int rc = rv_moment_opts_check(want->opts, err);
     s->sql->reveals = true;
-    if (rc == 0 && opts->max_inject > 0)
+    if (rc == 0 && want->opts->max_inject > 0)
         rc = rv_store_find_entities(s, scope, "moments", &filter, note, &n, err);
     s->sql->reveals = reveals;
     if (rc == 0)
-        rc = rv_moments_note(n.rows, n.n, opts, covers_tokens != 0, out, err);
+        rc = rv_moments_note(n.rows, n.n, want->opts, want->covers_tokens != 0, out, err);
     for (size_t i = 0; i < n.n; i++)
         json_object_put(n.rows[i]);
     return rc;

@@ -59,8 +59,10 @@ void set_mode(struct world *w, enum rv_encryption_mode mode)
     const struct rv_rsa seal = rsa_of(RSA_PUBLIC);
     char id[RV_ENCRYPTION_ID];
 
-    OK(rv_store_set_encryption(w->s, RV_STORE_TENANT, mode, mode == RV_ENCRYPTION_SEALED ? &seal : NULL, T0, id,
-                               &w->err));
+    OK(rv_store_set_encryption(
+        w->s, RV_STORE_TENANT,
+        &(const struct rv_encryption_choice){.mode = mode, .seal = mode == RV_ENCRYPTION_SEALED ? &seal : NULL}, T0, id,
+        &w->err));
     ck_assert_uint_eq(strlen(id), RV_ENCRYPTION_ID - 1);
 }
 

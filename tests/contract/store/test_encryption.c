@@ -14,7 +14,8 @@ START_TEST(nothing_is_encrypted_unless_it_is_asked_for)
     ck_assert_str_eq(text, "the plain words");
     free(text);
     SAYS(RV_E_STATE, "no master key",
-         rv_store_set_encryption(w->s, "", RV_ENCRYPTION_PLATFORM, NULL, T0, (char[RV_ENCRYPTION_ID]){0}, &w->err));
+         rv_store_set_encryption(w->s, "", &(const struct rv_encryption_choice){.mode = RV_ENCRYPTION_PLATFORM}, T0,
+                                 (char[RV_ENCRYPTION_ID]){0}, &w->err));
     world_close(w);
 }
 END_TEST

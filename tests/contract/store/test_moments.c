@@ -203,7 +203,9 @@ static json_object *notes_of(struct world *w, const char *user, const char *sess
     const struct rv_moment_opts opts = {.max_inject = max, .max_tokens = 1500};
     json_object *notes = NULL;
 
-    OK(rv_store_note_moments(w->s, &scope, session, &opts, RV_UNSET, &notes, &w->err));
+    OK(rv_store_note_moments(w->s, &scope, session,
+                             &(const struct rv_moment_notes){.opts = &opts, .covers_tokens = RV_UNSET}, &notes,
+                             &w->err));
     return notes;
 }
 

@@ -235,9 +235,12 @@ START_TEST(a_mode_has_a_public_key_or_it_has_none)
     world_open(w, _i);
     use_keys(w, ONE);
     SAYS(RV_E_INVALID, "needs the tenant's public key",
-         rv_store_set_encryption(w->s, RV_STORE_TENANT, RV_ENCRYPTION_SEALED, NULL, T0, id, &w->err));
+         rv_store_set_encryption(w->s, RV_STORE_TENANT,
+                                 &(const struct rv_encryption_choice){.mode = RV_ENCRYPTION_SEALED}, T0, id, &w->err));
     SAYS(RV_E_INVALID, "for the mode sealed",
-         rv_store_set_encryption(w->s, RV_STORE_TENANT, RV_ENCRYPTION_CLIENT, &seal, T0, id, &w->err));
+         rv_store_set_encryption(w->s, RV_STORE_TENANT,
+                                 &(const struct rv_encryption_choice){.mode = RV_ENCRYPTION_CLIENT, .seal = &seal}, T0,
+                                 id, &w->err));
     set_mode(w, RV_ENCRYPTION_SEALED);
     change(w, "UPDATE tenant_keys SET public_key = ?1", "nonsense", SQL_TEXT);
     use_keys(w, ONE);
@@ -324,7 +327,8 @@ START_TEST(an_address_has_other_bytes_in_another_tenant)
 
     world_open(w, _i);
     use_keys(w, ONE);
-    OK(rv_store_set_encryption(w->s, "", RV_ENCRYPTION_PLATFORM, NULL, T0, id, &w->err)); /* one key for both */
+    OK(rv_store_set_encryption(w->s, "", &(const struct rv_encryption_choice){.mode = RV_ENCRYPTION_PLATFORM}, T0, id,
+                               &w->err)); /* one key for both */
     json_object_put(put_one(w, &operator_scope, "users", "{\"email\":\"ada@example.com\"}", T0));
     json_object_put(put_one(w, &other, "users", "{\"email\":\"ada@example.com\"}", T0));
     char *one = kept(w, "SELECT fields FROM entities WHERE tenant_id = 'other'");

@@ -150,8 +150,10 @@ START_TEST(tools_work_with_what_is_encrypted_for_clients)
     setenv("REEVE_ENCRYPTION_KEY", "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=", 1);
     data_begin(&d, _i);
     ck_assert_msg(rv_app_store_open(&d.app, RV_APP_STORE_CHANGE, &store, &err) == 0, "%s", rv_err_text(err));
-    ck_assert_msg(rv_store_set_encryption(store, RV_STORE_TENANT, RV_ENCRYPTION_CLIENT, NULL, 1, id, &err) == 0, "%s",
-                  rv_err_text(err));
+    ck_assert_msg(rv_store_set_encryption(store, RV_STORE_TENANT,
+                                          &(const struct rv_encryption_choice){.mode = RV_ENCRYPTION_CLIENT}, 1, id,
+                                          &err) == 0,
+                  "%s", rv_err_text(err));
     rv_store_close(store);
     data_has(&d, "save_plot", "{\"title\": \"A\", \"source\": \"a\"}", "\"plot_count\":1,");
     d.key = "call-2";

@@ -185,7 +185,9 @@ static size_t check_prompt(struct world *w, int64_t *n_hints)
     int64_t told = 0;
 
     rv_history_compact(&o, RV_COMPACTION_MOMENTS);
-    OK(rv_store_note_moments(w->s, &owner, "long", &opts, o.max_tokens, &notes, &w->err));
+    OK(rv_store_note_moments(w->s, &owner, "long",
+                             &(const struct rv_moment_notes){.opts = &opts, .covers_tokens = o.max_tokens}, &notes,
+                             &w->err));
     OK(rv_history_new("long", &o, &h, &w->err));
     OK(rv_store_read_messages(w->s, &owner, "long", &newest, add_row, h, &w->err));
     rv_history_set_moments(h, notes);
