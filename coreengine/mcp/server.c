@@ -41,7 +41,8 @@ struct asking {
 
 static int refuse(const struct asking *a, int code, const char *text, json_object *data, rv_err **err)
 {
-    return rv_mcp_server_refuse(a->m->id, code, text, data, a->orders, err);
+    return rv_mcp_server_refuse(a->m->id, &(const struct rv_mcp_server_error){.code = code, .text = text, .data = data},
+                                a->orders, err);
 }
 
 static int invalid(const struct asking *a, const char *text, rv_err **err)
@@ -501,7 +502,8 @@ int rv_mcp_server_read(rv_mcp_server *s, rv_str bytes, struct rv_mcp_orders *ord
         rv_err_write_chain(why, &text);
         rc = rv_buf_check(&text, "an answer", err);
         if (rc == 0)
-            rc = rv_mcp_server_refuse(m.id, code, rv_buf_cstr(&text), NULL, orders, err);
+            rc = rv_mcp_server_refuse(
+                m.id, &(const struct rv_mcp_server_error){.code = code, .text = rv_buf_cstr(&text)}, orders, err);
         rv_buf_fini(&text);
     } else {
         rc = RV_FAIL(err, rc, "read a message of MCP");

@@ -85,8 +85,14 @@ RV_MUST_CHECK int rv_mcp_server_receive(rv_mcp_server *s, const struct rv_mcp_me
                                         rv_err **err);
 /** Bytes have come: as _take, and what is not a message is answered with an error. */
 RV_MUST_CHECK int rv_mcp_server_read(rv_mcp_server *s, rv_str bytes, struct rv_mcp_orders *orders, rv_err **err);
+/* Why a request is refused. Borrowed for the call. */
+struct rv_mcp_server_error {
+    int code;          /* of JSON-RPC */
+    const char *text;  /* for people */
+    json_object *data; /* NULL: none */
+};
 /** A refusal without a call: id NULL: it could not be read. */
-RV_MUST_CHECK int rv_mcp_server_refuse(json_object *id, int code, const char *text, json_object *data,
+RV_MUST_CHECK int rv_mcp_server_refuse(json_object *id, const struct rv_mcp_server_error *why,
                                        struct rv_mcp_orders *orders, rv_err **err);
 
 /* What came of a call. A number that is not under way, because it was cancelled, is ignored. */
@@ -97,13 +103,18 @@ RV_MUST_CHECK int rv_mcp_server_give(rv_mcp_server *s, int64_t call, json_object
 /** The entries of a list from `first` on, at most RV_MCP_PAGE. next: `first` of the next page; 0: there is none. */
 RV_MUST_CHECK int rv_mcp_server_give_list(rv_mcp_server *s, int64_t call, json_object *entries, int64_t next,
                                           struct rv_mcp_orders *orders, rv_err **err);
-RV_MUST_CHECK int rv_mcp_server_fail(rv_mcp_server *s, int64_t call, int code, const char *text, json_object *data,
+RV_MUST_CHECK int rv_mcp_server_fail(rv_mcp_server *s, int64_t call, const struct rv_mcp_server_error *why,
                                      struct rv_mcp_orders *orders, rv_err **err);
 /** A resource that does not exist: each era has its own code. */
 RV_MUST_CHECK int rv_mcp_server_no_resource(rv_mcp_server *s, int64_t call, const char *uri,
                                             struct rv_mcp_orders *orders, rv_err **err);
-/** Some way is done. Sent only to a client that asked, and only if n is more than before. total 0: unknown. */
-RV_MUST_CHECK int rv_mcp_server_progress(rv_mcp_server *s, int64_t call, int64_t n, int64_t total, const char *text,
+/* How far a call is. The text is borrowed for the call. */
+struct rv_mcp_progress {
+    int64_t n, total; /* total 0: unknown */
+    const char *text; /* for people; NULL: none */
+};
+/** Some way is done. Sent only to a client that asked, and only if n is more than before. */
+RV_MUST_CHECK int rv_mcp_server_progress(rv_mcp_server *s, int64_t call, const struct rv_mcp_progress *done,
                                          struct rv_mcp_orders *orders, rv_err **err);
 /** Something for the client's log, at level info. Sent only after logging/setLevel. */
 RV_MUST_CHECK int rv_mcp_server_log(rv_mcp_server *s, int64_t call, json_object *data, struct rv_mcp_orders *orders,

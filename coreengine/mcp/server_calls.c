@@ -80,13 +80,18 @@ int rv_mcp_server_needs_task(rv_mcp_server *s, int64_t call, struct rv_mcp_order
     if (!c)
         return 0;
     if (c->version != RV_MCP_2026_07_28)
-        return rv_mcp_server_fail(s, call, RV_MCP_METHOD_NOT_FOUND, "this tool needs the parameter \"task\"", NULL,
+        return rv_mcp_server_fail(s, call,
+                                  &(const struct rv_mcp_server_error){.code = RV_MCP_METHOD_NOT_FOUND,
+                                                                      .text = "this tool needs the parameter \"task\""},
                                   orders, err);
     json_object *data = mcp_tasks_wanted(&b);
-    int rc = b.rc < 0
-                 ? b.rc
-                 : rv_mcp_server_fail(s, call, RV_MCP_MISSING_CAPABILITY,
-                                      "this tool needs a client that declares \"" MCP_TASKS "\"", data, orders, err);
+    int rc = b.rc < 0 ? b.rc
+                      : rv_mcp_server_fail(s, call,
+                                           &(const struct rv_mcp_server_error){
+                                               .code = RV_MCP_MISSING_CAPABILITY,
+                                               .text = "this tool needs a client that declares \"" MCP_TASKS "\"",
+                                               .data = data},
+                                           orders, err);
     json_object_put(data);
     return rc;
 }
@@ -110,32 +115,32 @@ int mcp_answer(json_object *id, json_object *result, struct rv_mcp_orders *order
     return rv_mcp_write_result(id, result, &order->bytes, err);
 }
 
-static int refuse_at(int64_t call, json_object *id, int code, const char *text, json_object *data,
-                     struct rv_mcp_orders *orders, rv_err **err)
+static int refuse_at(int64_t call, json_object *id, const struct rv_mcp_server_error *why, struct rv_mcp_orders *orders,
+                     rv_err **err)
 {
     struct rv_mcp_order *order = mcp_order_new(orders, RV_MCP_SEND, call, err);
 
     if (!order)
         return RV_E_NOMEM;
     order->is_answer = true;
-    order->code = code;
-    return rv_mcp_write_error(id, code, text, data, &order->bytes, err);
+    order->code = why->code;
+    return rv_mcp_write_error(id, why->code, why->text, why->data, &order->bytes, err);
 }
 
-int rv_mcp_server_refuse(json_object *id, int code, const char *text, json_object *data, struct rv_mcp_orders *orders,
+int rv_mcp_server_refuse(json_object *id, const struct rv_mcp_server_error *why, struct rv_mcp_orders *orders,
                          rv_err **err)
 {
-    return refuse_at(0, id, code, text, data, orders, err);
+    return refuse_at(0, id, why, orders, err);
 }
 
-int rv_mcp_server_fail(rv_mcp_server *s, int64_t call, int code, const char *text, json_object *data,
+int rv_mcp_server_fail(rv_mcp_server *s, int64_t call, const struct rv_mcp_server_error *why,
                        struct rv_mcp_orders *orders, rv_err **err)
 {
     struct mcp_call *c = mcp_find_call(s, call);
 
     if (!c)
         return 0;
-    int rc = refuse_at(call, c->id, code, text, data, orders, err);
+    int rc = refuse_at(call, c->id, why, orders, err);
     mcp_end_call(s, c);
     return rc;
 }
@@ -151,8 +156,12 @@ int rv_mcp_server_no_resource(rv_mcp_server *s, int64_t call, const char *uri, s
     int rc = data ? rv_json_set_text(data, "uri", uri, err) : RV_FAIL(err, RV_E_NOMEM, "answer a client of MCP");
     if (rc == 0)
         rc = rv_mcp_server_fail(
-            s, call, c->version == RV_MCP_2026_07_28 ? RV_MCP_INVALID_PARAMS : RV_MCP_RESOURCE_NOT_FOUND,
-            "unknown resource; resources/templates/list has the forms of addresses", data, orders, err);
+            s, call,
+            &(const struct rv_mcp_server_error){
+                .code = c->version == RV_MCP_2026_07_28 ? RV_MCP_INVALID_PARAMS : RV_MCP_RESOURCE_NOT_FOUND,
+                .text = "unknown resource; resources/templates/list has the forms of addresses",
+                .data = data},
+            orders, err);
     json_object_put(data);
     return rc;
 }
@@ -207,27 +216,27 @@ int rv_mcp_server_give_list(rv_mcp_server *s, int64_t call, json_object *entries
 
 /* --- what comes before the answer --- */
 
-int rv_mcp_server_progress(rv_mcp_server *s, int64_t call, int64_t n, int64_t total, const char *text,
+int rv_mcp_server_progress(rv_mcp_server *s, int64_t call, const struct rv_mcp_progress *done,
                            struct rv_mcp_orders *orders, rv_err **err)
 {
     struct mcp_call *c = mcp_find_call(s, call);
 
-    if (!c || !c->token || n <= c->progress)
+    if (!c || !c->token || done->n <= c->progress)
         return 0;
     json_object *params = json_object_new_object();
     struct rv_json_build b = {err, params ? 0 : RV_FAIL(err, RV_E_NOMEM, "tell a client of MCP")};
     rv_json_build(&b, params, "progressToken", b.rc < 0 ? NULL : json_object_get(c->token));
-    rv_json_build_int(&b, params, "progress", n);
-    if (total > 0)
-        rv_json_build_int(&b, params, "total", total);
-    if (text && c->version >= RV_MCP_2025_03_26)
-        rv_json_build_text(&b, params, "message", text);
+    rv_json_build_int(&b, params, "progress", done->n);
+    if (done->total > 0)
+        rv_json_build_int(&b, params, "total", done->total);
+    if (done->text && c->version >= RV_MCP_2025_03_26)
+        rv_json_build_text(&b, params, "message", done->text);
     struct rv_mcp_order *order = b.rc < 0 ? NULL : mcp_order_new(orders, RV_MCP_SEND, call, err);
     int rc = b.rc < 0 ? b.rc : order ? 0 : RV_E_NOMEM;
     if (rc == 0)
         rc = rv_mcp_write_notification("notifications/progress", params, &order->bytes, err);
     if (rc == 0)
-        c->progress = n;
+        c->progress = done->n;
     json_object_put(params);
     return rc;
 }

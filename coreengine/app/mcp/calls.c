@@ -25,8 +25,10 @@ int app_mcp_give_task(rv_app_mcp *m, const struct rv_app_mcp_at *at, const struc
 int app_mcp_refuse(rv_app_mcp *m, int64_t call, int code, json_object *result, rv_err **err)
 {
     json_object *said = json_object_array_get_idx(rv_json_get_arr(result, "content"), 0);
-    int rc =
-        rv_mcp_server_fail(m->session, call, code, rv_json_text_or(said, "text", "the call failed"), NULL, m->out, err);
+    int rc = rv_mcp_server_fail(
+        m->session, call,
+        &(const struct rv_mcp_server_error){.code = code, .text = rv_json_text_or(said, "text", "the call failed")},
+        m->out, err);
 
     json_object_put(result);
     return rc;
@@ -61,12 +63,18 @@ static int give_started(rv_app_mcp *m, const struct rv_app_mcp_at *at, const str
 
     started->result = NULL;
     if (started->is_mismatch)
-        return rv_mcp_server_fail(m->session, o->call, RV_MCP_HEADER_MISMATCH,
-                                  "a header Mcp-Param-* is not the argument that it repeats", NULL, m->out, err);
+        return rv_mcp_server_fail(
+            m->session, o->call,
+            &(const struct rv_mcp_server_error){.code = RV_MCP_HEADER_MISMATCH,
+                                                .text = "a header Mcp-Param-* is not the argument that it repeats"},
+            m->out, err);
     if (started->is_unknown)
-        return rv_mcp_server_fail(m->session, o->call, RV_MCP_INVALID_PARAMS,
-                                  "the pipeline is not offered as that: see the lists of tools, prompts and resources",
-                                  NULL, m->out, err);
+        return rv_mcp_server_fail(
+            m->session, o->call,
+            &(const struct rv_mcp_server_error){
+                .code = RV_MCP_INVALID_PARAMS,
+                .text = "the pipeline is not offered as that: see the lists of tools, prompts and resources"},
+            m->out, err);
     if (started->needs_task)
         return rv_mcp_server_needs_task(m->session, o->call, m->out, err);
     if (result) /* it failed before a run began: there is neither a task nor a document */

@@ -147,8 +147,11 @@ int app_mcp_fail(rv_app_mcp *m, const struct rv_app_mcp_at *at, int64_t call, co
     }
     int rc = text.rc == RV_E_NOMEM
                  ? RV_FAIL(err, RV_E_NOMEM, "answer a client")
-                 : rv_mcp_server_fail(m->session, call, is_theirs ? RV_MCP_INVALID_PARAMS : RV_MCP_INTERNAL_ERROR,
-                                      rv_buf_cstr(&text), NULL, m->out, err);
+                 : rv_mcp_server_fail(m->session, call,
+                                      &(const struct rv_mcp_server_error){.code = is_theirs ? RV_MCP_INVALID_PARAMS
+                                                                                            : RV_MCP_INTERNAL_ERROR,
+                                                                          .text = rv_buf_cstr(&text)},
+                                      m->out, err);
     rv_buf_fini(&text);
     return rc;
 }
@@ -350,8 +353,10 @@ static int tell_event(rv_app_mcp *m, struct watched *w, rv_str line, rv_err **er
     const char *stage = rv_json_text_or(event, "stage", NULL);
     rv_buf_printf(&text, "%.60s%s%.200s", type ? type : "", stage ? ": " : "", stage ? stage : "");
     w->n_events++;
-    rc = rv_mcp_server_progress(m->session, w->call, w->n_events, 0, text.rc == 0 ? rv_buf_cstr(&text) : NULL, m->out,
-                                err);
+    rc = rv_mcp_server_progress(
+        m->session, w->call,
+        &(const struct rv_mcp_progress){.n = w->n_events, .total = 0, .text = text.rc == 0 ? rv_buf_cstr(&text) : NULL},
+        m->out, err);
     if (rc == 0)
         rc = rv_mcp_server_log(m->session, w->call, event, m->out, err);
     rv_buf_fini(&text);
@@ -399,9 +404,11 @@ static int ask(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct watched *w,
 
     if (rc == 0 && is_document(w) && (!form || !rv_mcp_server_can_ask(m->session, w->call))) {
         app_mcp_cancel_run(at, w->run); /* a document has no answer_run */
-        rc = rv_mcp_server_fail(m->session, w->call, RV_MCP_INVALID_PARAMS,
-                                "a person has to be asked first, which needs a client with elicitation", NULL, m->out,
-                                err);
+        rc = rv_mcp_server_fail(m->session, w->call,
+                                &(const struct rv_mcp_server_error){
+                                    .code = RV_MCP_INVALID_PARAMS,
+                                    .text = "a person has to be asked first, which needs a client with elicitation"},
+                                m->out, err);
     } else if (rc == 0 && (!form || !rv_mcp_server_can_ask(m->session, w->call))) {
         rc = app_mcp_waiting(about, q, &result, err);
         if (rc == 0)

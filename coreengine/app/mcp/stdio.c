@@ -143,9 +143,12 @@ static int on_line(void *self, rv_str line, bool is_whole, rv_err **err)
     if (s->is_gone || s->is_stopping) /* what came with the lines before is not begun */
         return 0;
     int rc = is_whole ? rv_app_mcp_read(s->client, &s->at, line, &out, err)
-                      : rv_mcp_server_refuse(NULL, RV_MCP_INVALID_REQUEST,
-                                             "a message is longer than " RV_LIMIT_TEXT(RV_MCP_MAX_MESSAGE_MIB) " MiB",
-                                             NULL, &out, err);
+                      : rv_mcp_server_refuse(
+                            NULL,
+                            &(const struct rv_mcp_server_error){
+                                .code = RV_MCP_INVALID_REQUEST,
+                                .text = "a message is longer than " RV_LIMIT_TEXT(RV_MCP_MAX_MESSAGE_MIB) " MiB"},
+                            &out, err);
 
     if (s->job)
         rv_app_mcp_aside_add(s->aside, s->job, &s->app, NULL);

@@ -237,9 +237,15 @@ START_TEST(tells_progress_and_logs_only_to_those_who_asked)
     say(&t, REQUEST("2", "tools/call", "{\"name\":\"a\",\"_meta\":{\"progressToken\":7}}"));
     say(&t, REQUEST("3", "tools/call", "{\"name\":\"a\",\"_meta\":{\"progressToken\":[]}}"));
     ck_assert(rv_mcp_server_listens(t.s, 1) && !rv_mcp_server_listens(t.s, 2));
-    ck_assert_int_eq(rv_mcp_server_progress(t.s, 1, 0, 10, "go", &t.out, NULL), 0);
-    ck_assert_int_eq(rv_mcp_server_progress(t.s, 1, 0, 10, "again", &t.out, NULL), 0);
-    ck_assert_int_eq(rv_mcp_server_progress(t.s, 2, 1, 0, "other", &t.out, NULL), 0);
+    ck_assert_int_eq(rv_mcp_server_progress(t.s, 1, &(const struct rv_mcp_progress){.n = 0, .total = 10, .text = "go"},
+                                            &t.out, NULL),
+                     0);
+    ck_assert_int_eq(rv_mcp_server_progress(
+                         t.s, 1, &(const struct rv_mcp_progress){.n = 0, .total = 10, .text = "again"}, &t.out, NULL),
+                     0);
+    ck_assert_int_eq(rv_mcp_server_progress(
+                         t.s, 2, &(const struct rv_mcp_progress){.n = 1, .total = 0, .text = "other"}, &t.out, NULL),
+                     0);
     ck_assert_int_eq(rv_mcp_server_log(t.s, 1, data, &t.out, NULL), 0);
     ck_assert_str_eq(ordered(&t), "> {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{"
                                   "\"progressToken\":7,\"progress\":0,\"total\":10,\"message\":\"go\"}}\n");
@@ -267,8 +273,13 @@ START_TEST(a_cancelled_call_has_no_answer)
         say(&t, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":\"2\"}}"),
         "stop 1\n");
     ck_assert(!rv_mcp_server_has_call(t.s, 1));
-    ck_assert_int_eq(rv_mcp_server_progress(t.s, 1, 1, 0, "late", &t.out, NULL), 0);
-    ck_assert_int_eq(rv_mcp_server_fail(t.s, 1, RV_MCP_INTERNAL_ERROR, "late", NULL, &t.out, NULL), 0);
+    ck_assert_int_eq(rv_mcp_server_progress(t.s, 1, &(const struct rv_mcp_progress){.n = 1, .total = 0, .text = "late"},
+                                            &t.out, NULL),
+                     0);
+    ck_assert_int_eq(
+        rv_mcp_server_fail(t.s, 1, &(const struct rv_mcp_server_error){.code = RV_MCP_INTERNAL_ERROR, .text = "late"},
+                           &t.out, NULL),
+        0);
     ck_assert_str_eq(give(&t, 1, "{}"), "");
     ck_assert_str_eq(say(&t, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\"}"), "");
     end(&t);
