@@ -53,10 +53,15 @@ RV_MUST_CHECK int rv_app_search_sessions(rv_store *store, const struct rv_store_
                                          const struct rv_app_session_search *search, json_object **out, rv_err **err);
 
 #define RV_APP_MAX_GREP 10000 /* sessions that are looked through: each is read */
+/* Sessions in which a text is looked for. What it points to is borrowed for the call. */
+struct rv_session_grep {
+    const struct rv_session_filter *filter; /* offset and limit are of those that are found */
+    const char *text;
+};
 /** As rv_store_list_sessions(), but only sessions that have the text in their name or in the words of a message (ASCII
- *  letters in any case); offset and limit are of those that are found. Messages are read until there are enough. */
+ *  letters in any case). Messages are read until there are enough. */
 RV_MUST_CHECK int rv_app_grep_sessions(rv_store *store, const struct rv_store_scope *scope,
-                                       const struct rv_session_filter *filter, const char *text,
+                                       const struct rv_session_grep *grep,
                                        int (*each)(void *self, const struct rv_session_row *row, rv_err **err),
                                        void *self, rv_err **err);
 
@@ -152,10 +157,17 @@ struct rv_dream_context {
     int64_t tokens;                         /* of the text, estimated */
     rv_buf text;                            /* for the dreamer; empty: nothing happened */
 };
+/* The part of a user's past that a dream is told. */
+struct rv_dream_window {
+    int64_t days;       /* that are looked back */
+    int64_t max_tokens; /* of the text */
+    int64_t now_us;
+};
 /** Phase 2: what the user did in the last days: moments, conversations, files. Each section is whole or left out, so
  *  that all are within max_tokens. Fini with rv_buf_fini(&out->text). */
-RV_MUST_CHECK int rv_app_dream_context(rv_store *store, const struct rv_store_scope *scope, int64_t days,
-                                       int64_t max_tokens, int64_t now_us, struct rv_dream_context *out, rv_err **err);
+RV_MUST_CHECK int rv_app_dream_context(rv_store *store, const struct rv_store_scope *scope,
+                                       const struct rv_dream_window *window, struct rv_dream_context *out,
+                                       rv_err **err);
 
 /* --- one dreaming --- */
 /* What it points to is borrowed for the call. */

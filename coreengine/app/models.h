@@ -42,9 +42,15 @@ void rv_app_models_free(struct rv_app_models *m);
 /** Where to ask. base_url NULL: the provider's own address. */
 RV_MUST_CHECK int rv_app_embed_target(rv_str provider, const char *model, const char *base_url,
                                       struct rv_embed_target *out, rv_err **err);
-/** Ask for the vectors of n texts at once; dimensions 0: as many as the model has. RV_E_PROVIDER, RV_E_TIMEOUT. */
-RV_MUST_CHECK int rv_app_embed(const struct rv_app *app, const struct rv_embed_target *target, const rv_str *texts,
-                               size_t n, int64_t dimensions, struct rv_embeddings *out, rv_err **err);
+/* Texts that become vectors; borrowed for the call. */
+struct rv_embed_texts {
+    const rv_str *texts;
+    size_t n;
+    int64_t dimensions; /* 0: as many as the model has */
+};
+/** Ask for the vectors of all texts at once. RV_E_PROVIDER, RV_E_TIMEOUT. */
+RV_MUST_CHECK int rv_app_embed(const struct rv_app *app, const struct rv_embed_target *target,
+                               const struct rv_embed_texts *what, struct rv_embeddings *out, rv_err **err);
 
 /* --- embedder.c: what makes the vectors of rows and queries --- */
 /** What makes vectors for searches and for the queue: providers are "openai:text-embedding-3-small",

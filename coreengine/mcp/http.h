@@ -153,10 +153,16 @@ struct rv_oauth_step {
     const char *authorization; /* value of the header; NULL: none */
 };
 
-/** Begin. status and challenge: of the refusal, 0 and empty where there was none. kept: borrowed, changed in place; it
- *  holds the result. random: RV_OAUTH_RANDOM bytes that nothing else uses. */
-RV_MUST_CHECK int rv_oauth_new(const struct rv_oauth_config *config, json_object *kept, int status, rv_str challenge,
-                               const unsigned char *random, rv_oauth **out, rv_err **err);
+/* What the machine begins with. Borrowed for the call, but for kept. */
+struct rv_oauth_start {
+    json_object *kept;           /* changed in place, and holds the result; outlives the machine */
+    int status;                  /* of the refusal; 0: there was none */
+    rv_str challenge;            /* of the refusal; empty: there was none */
+    const unsigned char *random; /* RV_OAUTH_RANDOM bytes that nothing else uses */
+};
+/** Begin: rv_oauth_step() says what is to be done first. */
+RV_MUST_CHECK int rv_oauth_new(const struct rv_oauth_config *config, const struct rv_oauth_start *start, rv_oauth **out,
+                               rv_err **err);
 void rv_oauth_free(rv_oauth *o); /* overwrites its secrets */
 const struct rv_oauth_step *rv_oauth_step(const rv_oauth *o);
 /** The answer to the request; status 0: there was none. RV_E_DENIED: a person has to do something, or a server must not

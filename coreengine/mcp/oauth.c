@@ -82,16 +82,15 @@ static void take_random(rv_oauth *o, const unsigned char *random)
     memcpy(o->seed, random + 64, sizeof o->seed);
 }
 
-int rv_oauth_new(const struct rv_oauth_config *config, json_object *kept, int status, rv_str challenge,
-                 const unsigned char *random, rv_oauth **out, rv_err **err)
+int rv_oauth_new(const struct rv_oauth_config *config, const struct rv_oauth_start *start, rv_oauth **out, rv_err **err)
 {
     rv_oauth *o = calloc(1, sizeof *o);
 
     if (!o)
         return RV_FAIL(err, RV_E_NOMEM, "ask for a token");
     o->config = *config;
-    o->kept = kept;
-    o->status = status;
+    o->kept = start->kept;
+    o->status = start->status;
     rv_buf_init(&o->challenge_scope, OAUTH_MAX_URL);
     rv_buf_init(&o->challenge_metadata, OAUTH_MAX_URL);
     rv_buf_init(&o->scope, OAUTH_MAX_URL);
@@ -99,8 +98,8 @@ int rv_oauth_new(const struct rv_oauth_config *config, json_object *kept, int st
     rv_buf_init(&o->url, OAUTH_MAX_TEXT);
     rv_buf_init(&o->body, OAUTH_MAX_TEXT);
     rv_buf_init(&o->authorization, OAUTH_MAX_TEXT);
-    read_challenge(o, challenge);
-    take_random(o, random);
+    read_challenge(o, start->challenge);
+    take_random(o, start->random);
     int rc = o->verifier[0] ? rv_buf_check(&o->challenge_scope, "a challenge", err)
                             : RV_FAIL(err, RV_E_NOMEM, "ask for a token");
     if (rc == 0)

@@ -180,7 +180,9 @@ int srv_collection_add_found(struct srv_call *c, rv_err **err)
     if (rc == 0)
         rc = srv_body_int(c, "limit", 1, MAX_SESSIONS, &filter.limit, err);
     if (rc == 0)
-        rc = text ? rv_app_grep_sessions(c->store, &c->app.scope, &filter, text, take_id, ids, err)
+        rc = text ? rv_app_grep_sessions(c->store, &c->app.scope,
+                                         &(const struct rv_session_grep){.filter = &filter, .text = text}, take_id, ids,
+                                         err)
                   : rv_store_list_sessions(c->store, &c->app.scope, &filter, take_id, ids, err);
     if (rc == 0)
         rc = add(c, ids, err);

@@ -30,7 +30,9 @@ int srv_sessions_list(struct srv_call *c, rv_err **err)
     if (rc == 0)
         rc = srv_call_int(c, "offset", 0, INT64_MAX / 2, &filter.offset, err);
     if (rc == 0)
-        rc = search ? rv_app_grep_sessions(c->store, &c->app.scope, &filter, search, write_session, &w, err)
+        rc = search ? rv_app_grep_sessions(c->store, &c->app.scope,
+                                           &(const struct rv_session_grep){.filter = &filter, .text = search},
+                                           write_session, &w, err)
                     : rv_store_list_sessions(c->store, &c->app.scope, &filter, write_session, &w, err);
     rv_jw_arr_end(&w);
     free(agent);

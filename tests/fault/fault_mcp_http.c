@@ -132,7 +132,11 @@ static int flow(const struct rv_oauth_config *config, const char *kept_text, con
     int rc = rv_json_parse(rv_str_of(kept_text), NULL, &kept, NULL);
 
     if (rc == 0)
-        rc = rv_oauth_new(config, kept, 401, RV_STR_LIT("Bearer scope=\"read\""), random, &o, NULL);
+        rc = rv_oauth_new(
+            config,
+            &(const struct rv_oauth_start){
+                .kept = kept, .status = 401, .challenge = RV_STR_LIT("Bearer scope=\"read\""), .random = random},
+            &o, NULL);
     while (rc == 0 && rv_oauth_step(o)->kind != RV_OAUTH_DONE)
         if (rv_oauth_step(o)->kind == RV_OAUTH_ASK)
             rc = approve(o);

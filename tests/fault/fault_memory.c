@@ -158,7 +158,8 @@ static int chunks(rv_store *s, rv_err **err)
 static int context(rv_store *s, rv_err **err)
 {
     struct rv_dream_context c;
-    int rc = rv_app_dream_context(s, &ada, 1, RV_DREAM_TOKENS, T0 + 5, &c, err);
+    int rc = rv_app_dream_context(
+        s, &ada, &(const struct rv_dream_window){.days = 1, .max_tokens = RV_DREAM_TOKENS, .now_us = T0 + 5}, &c, err);
 
     if (rc == 0)
         rv_buf_fini(&c.text);

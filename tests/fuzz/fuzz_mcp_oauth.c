@@ -77,7 +77,11 @@ RV_FUZZ_TARGET(mcp_oauth)
         require(rv_json_set_text(kept, "refresh_token", "r", NULL) == 0);
     if (data[0] & 128)
         require(rv_oauth_note(kept, challenge, NULL) == 0);
-    int rc = rv_oauth_new(&config, kept, data[0] & 1 ? 401 : 403, challenge, random, &o, NULL);
+    int rc =
+        rv_oauth_new(&config,
+                     &(const struct rv_oauth_start){
+                         .kept = kept, .status = data[0] & 1 ? 401 : 403, .challenge = challenge, .random = random},
+                     &o, NULL);
     for (int i = 0; rc == 0 && rv_oauth_step(o)->kind != RV_OAUTH_DONE && at < end; i++) {
         require(i < MAX_STEPS);
         check_step(rv_oauth_step(o));

@@ -172,21 +172,22 @@ static int add_section(size_t i, struct section *s, int64_t max_tokens, struct r
     return rv_buf_check(&out->text, "what was done lately", err);
 }
 
-int rv_app_dream_context(rv_store *store, const struct rv_store_scope *scope, int64_t days, int64_t max_tokens,
-                         int64_t now_us, struct rv_dream_context *out, rv_err **err)
+int rv_app_dream_context(rv_store *store, const struct rv_store_scope *scope, const struct rv_dream_window *window,
+                         struct rv_dream_context *out, rv_err **err)
 {
     int rc = dream_check_user(scope, err);
 
     *out = (struct rv_dream_context){.text = RV_BUF_INIT(3 * MAX_SECTION)};
-    if (rc == 0 && (days < 1 || days > RV_DREAM_MAX_DAYS))
-        rc = RV_FAIL(err, RV_E_INVALID, "days has to be from 1 to %d, not %lld", RV_DREAM_MAX_DAYS, (long long)days);
+    if (rc == 0 && (window->days < 1 || window->days > RV_DREAM_MAX_DAYS))
+        rc = RV_FAIL(err, RV_E_INVALID, "days has to be from 1 to %d, not %lld", RV_DREAM_MAX_DAYS,
+                     (long long)window->days);
     if (rc == 0)
-        out->since_us = now_us - days * RV_US_PER_DAY;
+        out->since_us = window->now_us - window->days * RV_US_PER_DAY;
     for (size_t i = 0; rc == 0 && i < RV_COUNT(sections); i++) {
         struct section s = {.user = scope->user, .since_us = out->since_us, .text = RV_BUF_INIT(MAX_SECTION)};
         rc = sections[i].read(store, scope, &s, err);
         if (rc == 0)
-            rc = add_section(i, &s, max_tokens, out, err);
+            rc = add_section(i, &s, window->max_tokens, out, err);
         rv_buf_fini(&s.text);
     }
     if (rc < 0)

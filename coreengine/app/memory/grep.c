@@ -88,21 +88,21 @@ static int give(const struct grep *g, size_t i, int (*each)(void *self, const st
     return rc;
 }
 
-int rv_app_grep_sessions(rv_store *store, const struct rv_store_scope *scope, const struct rv_session_filter *filter,
-                         const char *text, int (*each)(void *self, const struct rv_session_row *row, rv_err **err),
-                         void *self, rv_err **err)
+int rv_app_grep_sessions(rv_store *store, const struct rv_store_scope *scope, const struct rv_session_grep *grep,
+                         int (*each)(void *self, const struct rv_session_row *row, rv_err **err), void *self,
+                         rv_err **err)
 {
-    struct grep g = {.store = store, .scope = scope, .text = text};
-    struct rv_session_filter all = *filter;
+    struct grep g = {.store = store, .scope = scope, .text = grep->text};
+    struct rv_session_filter all = *grep->filter;
     int64_t n_found = 0, n_given = 0;
 
     all.offset = 0;
     all.limit = RV_APP_MAX_GREP;
     int rc = rv_store_list_sessions(store, scope, &all, note, &g, err);
-    for (size_t i = 0; i < g.n && rc == 0 && (filter->limit == 0 || n_given < filter->limit); i++) {
+    for (size_t i = 0; i < g.n && rc == 0 && (grep->filter->limit == 0 || n_given < grep->filter->limit); i++) {
         bool is_one = false;
         rc = fits(&g, i, &is_one, err);
-        if (rc == 0 && is_one && n_found++ >= filter->offset) {
+        if (rc == 0 && is_one && n_found++ >= grep->filter->offset) {
             rc = give(&g, i, each, self, err);
             n_given++;
         }

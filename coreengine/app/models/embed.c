@@ -209,8 +209,8 @@ static int refuse(const struct rv_embed_target *t, const struct rv_app_fetch *f,
     return RV_WRAP(err, rc, "ask \"%s\" for embeddings", t->wire.provider);
 }
 
-int rv_app_embed(const struct rv_app *app, const struct rv_embed_target *target, const rv_str *texts, size_t n,
-                 int64_t dimensions, struct rv_embeddings *out, rv_err **err)
+int rv_app_embed(const struct rv_app *app, const struct rv_embed_target *target, const struct rv_embed_texts *what,
+                 struct rv_embeddings *out, rv_err **err)
 {
     rv_buf body = RV_BUF_INIT(MAX_BODY);
     struct rv_app_fetch fetch = {.request = {.method = "POST",
@@ -221,14 +221,14 @@ int rv_app_embed(const struct rv_app *app, const struct rv_embed_target *target,
                                              .first_byte_us = FIRST_BYTE_US,
                                              .idle_us = IDLE_US}};
 
-    int rc = rv_wire_embed_request(&target->wire, texts, n, dimensions, &body, err);
+    int rc = rv_wire_embed_request(&target->wire, what->texts, what->n, what->dimensions, &body, err);
     fetch.request.body = rv_buf_str(&body);
     if (rc == 0)
         rc = app_fetch_all(app, &fetch, 1, err);
     if (rc == 0 && (fetch.fault != RV_HTTP_OK || fetch.status < 200 || fetch.status > 299)) {
         rc = refuse(target, &fetch, err);
     } else if (rc == 0) {
-        rc = rv_wire_embed_read(&target->wire, rv_buf_str(&fetch.body), n, out, err);
+        rc = rv_wire_embed_read(&target->wire, rv_buf_str(&fetch.body), what->n, out, err);
         if (rc < 0) /* a bad answer is not the caller's fault */
             rc = RV_WRAP(err, rc == RV_E_PARSE ? RV_E_PROVIDER : rc, "read the embeddings of \"%s\"",
                          target->wire.provider);

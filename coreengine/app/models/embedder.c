@@ -62,7 +62,9 @@ static int embed(void *self, const char *provider, const rv_str *texts, size_t n
     if (rc == 0)
         rc = rv_app_embed_target(name.provider, name.model, NULL, &target, err);
     if (rc == 0)
-        rc = rv_app_embed(self, &target, texts, n, name.dimensions, &rows, err);
+        rc = rv_app_embed(self, &target,
+                          &(const struct rv_embed_texts){.texts = texts, .n = n, .dimensions = name.dimensions}, &rows,
+                          err);
     if (rc == 0) {
         *values = rows.values;
         *dims = rows.dims;

@@ -86,7 +86,9 @@ static int ask(struct job *job, rv_err **err)
 
     for (size_t i = 0; i < job->n; i++)
         texts[i] = rv_str_of(job->texts[i]);
-    int rc = rv_app_embed(&job->cli->app, &job->target, texts, job->n, job->dimensions, &rows, err);
+    int rc = rv_app_embed(&job->cli->app, &job->target,
+                          &(const struct rv_embed_texts){.texts = texts, .n = job->n, .dimensions = job->dimensions},
+                          &rows, err);
     if (rc == 0)
         rc = take_rows(job, &rows, err);
     rv_embeddings_fini(&rows);

@@ -467,7 +467,11 @@ static int flow(int i, json_object *kept, rv_err **err)
     for (size_t k = 0; k < sizeof random; k++)
         random[k] = (unsigned char)k;
     config.resource = "https://s.example/mcp";
-    int rc = rv_oauth_new(&config, kept, flows[i].status, rv_str_of(flows[i].challenge), random, &o, err);
+    int rc = rv_oauth_new(
+        &config,
+        &(const struct rv_oauth_start){
+            .kept = kept, .status = flows[i].status, .challenge = rv_str_of(flows[i].challenge), .random = random},
+        &o, err);
     for (size_t k = 0; rc == 0; k++) {
         const struct rv_oauth_step *s = rv_oauth_step(o);
         const struct turn *t = &flows[i].turns[k];

@@ -267,7 +267,10 @@ static int begin(rv_mcp_tokens *t, int status, rv_str challenge, rv_err **err)
     t->opts.rand.fill(t->opts.rand.self, random, sizeof random);
     rv_buf_clear(&t->challenge);
     rv_buf_add_str(&t->challenge, challenge);
-    int rc = rv_oauth_new(&t->opts.config, t->kept, status, challenge, random, &t->oauth, err);
+    int rc = rv_oauth_new(
+        &t->opts.config,
+        &(const struct rv_oauth_start){.kept = t->kept, .status = status, .challenge = challenge, .random = random},
+        &t->oauth, err);
     rv_wipe(random, sizeof random);
     if (rc == 0)
         rc = perform(t, err);
