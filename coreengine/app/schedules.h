@@ -87,10 +87,16 @@ struct rv_app_fired {
     int64_t n_fired, n_skipped, n_failed; /* failed: looked at again later, with the reason in its row */
     int64_t n_lost;                       /* to other processes */
 };
-/** Fire what is due, at most max schedules, those of the tenants by turns. app->scope is ignored. Failure: the
+/* A look for schedules that are due. */
+struct rv_firing_round {
+    rv_zones *zones; /* borrowed for the call */
+    int64_t now_us;
+    int64_t max; /* schedules at most, those of the tenants by turns */
+};
+/** Fire what is due. app->scope is ignored. Failure: the
  *  store took one of them neither as fired nor as put off; the others had their turn. */
-RV_MUST_CHECK int rv_app_fire_due(const struct rv_app *app, rv_store *store, rv_zones *zones, int64_t now_us,
-                                  int64_t max, struct rv_app_fired *out, rv_err **err);
+RV_MUST_CHECK int rv_app_fire_due(const struct rv_app *app, rv_store *store, const struct rv_firing_round *look,
+                                  struct rv_app_fired *out, rv_err **err);
 
 /* --- for programs --- */
 /** An object: every column but what its runs begin with. times: the next ones; n_times 0: none are listed. firings

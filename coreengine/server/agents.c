@@ -155,7 +155,9 @@ int srv_agent_put(struct srv_call *c, rv_err **err)
         rc = rv_agentdoc_read(text, "the body", &doc, err);
     if (rc < 0)
         return rc;
-    rc = rv_agents_put(c->handles->sources.agents, &c->app.scope, is_own, text, "the body", &changed, err);
+    rc = rv_agents_put(c->handles->sources.agents, &c->app.scope,
+                       &(const struct rv_agent_text){.user_own = is_own, .text = text, .file = "the body"}, &changed,
+                       err);
     if (rc == 0) {
         rv_jw w = srv_call_json(c, 200);
         rv_jw_obj(&w);

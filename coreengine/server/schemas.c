@@ -43,8 +43,11 @@ static int put_agent(struct srv_call *c, rv_err **err)
         rc = rv_buf_check(&text, "the document", err);
     }
     if (rc == 0)
-        rc = rv_agents_put(c->handles->sources.agents, &c->app.scope, c->who.level == RV_LEVEL_USER, rv_buf_str(&text),
-                           "the body", NULL, err);
+        rc =
+            rv_agents_put(c->handles->sources.agents, &c->app.scope,
+                          &(const struct rv_agent_text){
+                              .user_own = c->who.level == RV_LEVEL_USER, .text = rv_buf_str(&text), .file = "the body"},
+                          NULL, err);
     json_object_put(doc);
     rv_buf_fini(&text);
     return rc;

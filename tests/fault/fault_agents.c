@@ -70,7 +70,10 @@ static int live(void)
     if (rc == 0)
         rc = rv_agents_new(&opts, &a, &err);
     if (rc == 0)
-        rc = rv_agents_put(a, &ann, true, RV_STR_LIT(DOC("own", "Ann's")), "own.yaml", &changed, &err);
+        rc = rv_agents_put(a, &ann,
+                           &(const struct rv_agent_text){
+                               .user_own = true, .text = RV_STR_LIT(DOC("own", "Ann's")), .file = "own.yaml"},
+                           &changed, &err);
     if (rc == 0)
         rc = find_all(a, &err);
     if (rc == 0)

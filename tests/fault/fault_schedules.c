@@ -63,7 +63,9 @@ static int fire(const struct rv_app *app, rv_store *store, rv_err **err)
 
     int rc = zones ? rv_store_next_tasks(store, NULL, 0, &next, err) : RV_FAIL(err, RV_E_NOMEM, "zones");
     if (rc == 0)
-        rc = rv_app_fire_due(app, store, zones, next.fires_us, 9, &fired, err);
+        rc = rv_app_fire_due(app, store,
+                             &(const struct rv_firing_round){.zones = zones, .now_us = next.fires_us, .max = 9}, &fired,
+                             err);
     rv_zones_free(zones);
     if (rc == 0 && rv_store_stats(store, &stats, NULL) == 0)
         must(stats.tasks == fired.n_fired && stats.runs <= fired.n_fired);

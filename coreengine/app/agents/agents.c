@@ -151,8 +151,8 @@ static int check_use(const struct rv_agentdoc *doc, rv_err **err)
     return rc;
 }
 
-int rv_agents_put(rv_agents *a, const struct rv_store_scope *scope, bool user_own, rv_str text, const char *file,
-                  bool *changed, rv_err **err)
+int rv_agents_put(rv_agents *a, const struct rv_store_scope *scope, const struct rv_agent_text *given, bool *changed,
+                  rv_err **err)
 {
     struct rv_agentdoc *doc = NULL;
     bool written = false;
@@ -160,21 +160,22 @@ int rv_agents_put(rv_agents *a, const struct rv_store_scope *scope, bool user_ow
 
     if (!a->store)
         return RV_FAIL(err, RV_E_STATE, "there is no store to put an agent into");
-    rc = check_owner(scope, user_own, err);
+    rc = check_owner(scope, given->user_own, err);
     if (rc == 0)
-        rc = rv_agentdoc_read(text, file ? file : "<document>", &doc, err);
+        rc = rv_agentdoc_read(given->text, given->file ? given->file : "<document>", &doc, err);
     if (rc == 0)
         rc = check_use(doc, err);
     if (rc < 0) {
         rv_agentdoc_free(doc);
         return rc;
     }
-    const struct new_row from = {scope->tenant, user_own ? scope->user : "", doc, text, "person", file};
+    const struct new_row from = {scope->tenant, given->user_own ? scope->user : "", doc, given->text, "person",
+                                 given->file};
     rc = put_row(a, &from, RV_SCHEMA_PUT, &written, err);
     if (rc == 0 && changed)
         *changed = written;
     rv_agentdoc_free(doc);
-    return rc < 0 ? RV_WRAP(err, rc, "put agent \"%s\" into the store", file ? file : "<document>") : 0;
+    return rc < 0 ? RV_WRAP(err, rc, "put agent \"%s\" into the store", given->file ? given->file : "<document>") : 0;
 }
 
 /* --- what the engine needs of a document beyond what makes it one --- */

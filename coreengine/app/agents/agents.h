@@ -52,9 +52,15 @@ RV_MUST_CHECK int rv_agents_list(rv_agents *a, const struct rv_store_scope *scop
 /** Tells whether a valid document is usable: the engine has to be able to check the output that it asks for. Findings
  * at its properties. RV_E_NOMEM. */
 RV_MUST_CHECK int rv_agents_check(const struct rv_agentdoc *doc, rv_findings *findings, rv_err **err);
-/** Put a document into the store: it is checked first. user_own: the scope's user's own, else everybody's. */
-RV_MUST_CHECK int rv_agents_put(rv_agents *a, const struct rv_store_scope *scope, bool user_own, rv_str text,
-                                const char *file, bool *changed, rv_err **err);
+/* The document of an agent, as it is given. Texts are borrowed for the call. */
+struct rv_agent_text {
+    bool user_own; /* the scope's user's own; else everybody's */
+    rv_str text;
+    const char *file; /* how messages name it */
+};
+/** Put a document into the store: it is checked first. */
+RV_MUST_CHECK int rv_agents_put(rv_agents *a, const struct rv_store_scope *scope, const struct rv_agent_text *given,
+                                bool *changed, rv_err **err);
 /** Make all agents of capabilities and folders rows of the store, as their first use does, so that LOOKUP and SQL find
  *  them before. What is there already is passed over. *n: how many were written; without `registers` how many would be.
  *  RV_E_NOMEM, what the store says. */

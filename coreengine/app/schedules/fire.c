@@ -355,19 +355,19 @@ static int pick(void *self, const struct rv_due_schedule *due, rv_err **err)
     return d->id && d->tenant ? 0 : RV_FAIL(err, RV_E_NOMEM, "list schedules that are due");
 }
 
-int rv_app_fire_due(const struct rv_app *app, rv_store *store, rv_zones *zones, int64_t now_us, int64_t max,
+int rv_app_fire_due(const struct rv_app *app, rv_store *store, const struct rv_firing_round *look,
                     struct rv_app_fired *out, rv_err **err)
 {
-    struct firing f = {.app = app, .store = store, .now_us = now_us};
-    struct picked picked = {.items = calloc((size_t)max + 1, sizeof *picked.items)};
+    struct firing f = {.app = app, .store = store, .now_us = look->now_us};
+    struct picked picked = {.items = calloc((size_t)look->max + 1, sizeof *picked.items)};
     rv_err *first = NULL;
 
     *out = (struct rv_app_fired){0};
-    int rc = picked.items ? rv_store_list_due_schedules(store, now_us, max, pick, &picked, err)
+    int rc = picked.items ? rv_store_list_due_schedules(store, look->now_us, look->max, pick, &picked, err)
                           : RV_FAIL(err, RV_E_NOMEM, "list schedules that are due");
     for (size_t i = 0; i < picked.n && rc >= 0; i++) {
         rv_err *why = NULL;
-        if (fire_one(&f, &picked.items[i], zones, out, &why) == 0)
+        if (fire_one(&f, &picked.items[i], look->zones, out, &why) == 0)
             continue;
         if (first)
             rv_err_free(why);

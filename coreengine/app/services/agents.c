@@ -179,7 +179,9 @@ static int keep(const struct app_ask *a, const struct save *s, const char *name,
         if (rc == 0) {
             rc = check_name(a, s, name, text, created, err);
             if (rc == 0)
-                rc = rv_agents_put(agents, &a->app.scope, true, text, place, NULL, err);
+                rc = rv_agents_put(agents, &a->app.scope,
+                                   &(const struct rv_agent_text){.user_own = true, .text = text, .file = place}, NULL,
+                                   err);
             rc = rv_store_end(a->store, rc, err);
         }
         if (rc == 0 || !rv_store_again(a->store, err))

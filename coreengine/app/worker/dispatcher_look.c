@@ -171,7 +171,9 @@ static int fire(struct work_dispatcher *d, const struct rv_next_tasks *next, rv_
 
     if (next->fires_us == 0 || next->fires_us > now_us)
         return 0;
-    int rc = rv_app_fire_due(&d->worker->app, d->store, d->zones, now_us, MAX_FIRED, &fired, err);
+    int rc = rv_app_fire_due(&d->worker->app, d->store,
+                             &(const struct rv_firing_round){.zones = d->zones, .now_us = now_us, .max = MAX_FIRED},
+                             &fired, err);
     d->found_something = d->found_something || fired.n_fired + fired.n_skipped + fired.n_failed + fired.n_lost > 0;
     return rc;
 }

@@ -145,7 +145,8 @@ static int put_document(struct rv_cli *cli, const char *path, rv_str text, const
     if (rc < 0)
         return rc;
     bool own = sources.scope.user && sources.scope.user[0] && !cli_flag(cli, "shared");
-    rc = rv_agents_put(sources.agents, &sources.scope, own, text, path, &changed, err);
+    rc = rv_agents_put(sources.agents, &sources.scope,
+                       &(const struct rv_agent_text){.user_own = own, .text = text, .file = path}, &changed, err);
     rv_buf_printf(&said, "agent %s %s, for %s%s\n", name, changed ? "is put" : "was there already",
                   own ? "user " : "everybody", own ? sources.scope.user : "");
     rv_app_sources_fini(&sources);

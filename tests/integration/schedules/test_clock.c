@@ -197,8 +197,10 @@ static void *look(void *self)
     struct looker *l = self;
     rv_err *err = NULL;
 
-    must(rv_app_fire_due(&l->w->app, l->w->stores[l->i], l->w->zones[l->i], l->now_us, 99, &l->fired, &err), err,
-         "fire");
+    must(rv_app_fire_due(&l->w->app, l->w->stores[l->i],
+                         &(const struct rv_firing_round){.zones = l->w->zones[l->i], .now_us = l->now_us, .max = 99},
+                         &l->fired, &err),
+         err, "fire");
     return NULL;
 }
 
@@ -296,7 +298,10 @@ START_TEST(a_tenant_with_thousands_of_schedules_does_not_delay_another)
         must(rv_store_add_schedule(w.stores[0], &row, &err), err, "add");
     }
     must(rv_store_commit(w.stores[0], &err), err, "commit");
-    must(rv_app_fire_due(&w.app, w.stores[0], w.zones[0], T0 + n, 8, &fired, &err), err, "fire");
+    must(rv_app_fire_due(&w.app, w.stores[0],
+                         &(const struct rv_firing_round){.zones = w.zones[0], .now_us = T0 + n, .max = 8}, &fired,
+                         &err),
+         err, "fire");
     ck_assert_int_eq(fired.n_fired, 8);
     snprintf(name, sizeof name, "s%d", n - 1);
     must(rv_store_get_schedule(w.stores[0], &(struct rv_store_scope){"south", NULL}, name, &row, &err), err, "get");
@@ -330,7 +335,10 @@ START_TEST(a_damaged_schedule_is_put_off_and_says_why)
     row.name = "b";
     row.zone = "UTC";
     must(rv_store_add_schedule(w.stores[0], &row, &err), err, "add");
-    must(rv_app_fire_due(&w.app, w.stores[0], w.zones[0], T0 + 2, 8, &fired, &err), err, "fire");
+    must(rv_app_fire_due(&w.app, w.stores[0],
+                         &(const struct rv_firing_round){.zones = w.zones[0], .now_us = T0 + 2, .max = 8}, &fired,
+                         &err),
+         err, "fire");
     ck_assert_int_eq(fired.n_fired, 1);
     ck_assert_int_eq(fired.n_failed, 1);
     must(rv_store_get_schedule(w.stores[0], &scope, "a", &got, &err), err, "get");
@@ -338,7 +346,10 @@ START_TEST(a_damaged_schedule_is_put_off_and_says_why)
     ck_assert_int_eq(got.next_us, T0 + 1);
     ck_assert_int_ge(got.look_us, T0 + 2 + RV_SCHEDULE_RETRY_US);
     rv_schedule_row_fini(&got);
-    must(rv_app_fire_due(&w.app, w.stores[0], w.zones[0], T0 + 3, 8, &fired, &err), err, "fire");
+    must(rv_app_fire_due(&w.app, w.stores[0],
+                         &(const struct rv_firing_round){.zones = w.zones[0], .now_us = T0 + 3, .max = 8}, &fired,
+                         &err),
+         err, "fire");
     ck_assert_int_eq(fired.n_fired + fired.n_failed + fired.n_lost, 0);
     tear_down(&w);
 }

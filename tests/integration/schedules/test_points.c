@@ -133,13 +133,18 @@ START_TEST(a_firing_that_fails_anywhere_is_made_up_for_once)
         w.n_points = 0;
         w.fail_at = k;
         rv_store_set_faults(w.store, (struct rv_store_faults){at, &w});
-        int rc = rv_app_fire_due(&w.app, w.store, w.zones, now_us, 9, &fired, &err);
+        int rc = rv_app_fire_due(&w.app, w.store,
+                                 &(const struct rv_firing_round){.zones = w.zones, .now_us = now_us, .max = 9}, &fired,
+                                 &err);
         rv_store_set_faults(w.store, (struct rv_store_faults){NULL, NULL});
         bool was_whole = w.n_points < k;
         n_failed += rc < 0 || fired.n_failed > 0;
         rv_err_free(err);
         err = NULL;
-        must(rv_app_fire_due(&w.app, w.store, w.zones, now_us + LATER, 9, &fired, &err), err, "fire again");
+        must(rv_app_fire_due(&w.app, w.store,
+                             &(const struct rv_firing_round){.zones = w.zones, .now_us = now_us + LATER, .max = 9},
+                             &fired, &err),
+             err, "fire again");
         look_after(&w, name, ++n);
         must(rv_store_delete_schedule(w.store, &everyone, name, &err), err, "delete");
         if (was_whole)

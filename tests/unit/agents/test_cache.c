@@ -81,7 +81,11 @@ START_TEST(a_change_by_another_process_counts_at_once)
     ck_assert_int_eq(rv_store_open(w.url, &opts, &store, NULL), 0);
     other_opts.store = store;
     ck_assert_int_eq(rv_agents_new(&other_opts, &other, NULL), 0);
-    ck_assert_int_eq(rv_agents_put(other, &nobody, false, RV_STR_LIT(DOC("helper", "Second")), NULL, NULL, NULL), 0);
+    ck_assert_int_eq(
+        rv_agents_put(other, &nobody,
+                      &(const struct rv_agent_text){.user_own = false, .text = RV_STR_LIT(DOC("helper", "Second"))},
+                      NULL, NULL),
+        0);
     must_find(&w, &ann, "helper", "store", "Second");
     ck_assert_int_eq(rv_store_delete_schema(store, &nobody, "agent", "helper", w.time.us, NULL), 0);
     ck_assert_int_eq(world_find(&w, &ann, "helper"), RV_E_NOT_FOUND);

@@ -7,7 +7,9 @@ static int put(struct world *w, const struct rv_store_scope *scope, bool own, co
 {
     rv_err_free(w->err);
     w->err = NULL;
-    return rv_agents_put(w->agents, scope, own, rv_str_of(text), "mine.yaml", changed, &w->err);
+    return rv_agents_put(w->agents, scope,
+                         &(const struct rv_agent_text){.user_own = own, .text = rv_str_of(text), .file = "mine.yaml"},
+                         changed, &w->err);
 }
 
 START_TEST(a_put_says_whether_it_changed_something)

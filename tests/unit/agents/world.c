@@ -93,8 +93,11 @@ void world_put(struct world *w, const struct rv_store_scope *scope, bool own, co
 {
     rv_err_free(w->err);
     w->err = NULL;
-    ck_assert_msg(rv_agents_put(w->agents, scope, own, rv_str_of(text), "mine.yaml", NULL, &w->err) == 0, "%s",
-                  error_of(w));
+    ck_assert_msg(
+        rv_agents_put(w->agents, scope,
+                      &(const struct rv_agent_text){.user_own = own, .text = rv_str_of(text), .file = "mine.yaml"},
+                      NULL, &w->err) == 0,
+        "%s", error_of(w));
 }
 
 int world_find(struct world *w, const struct rv_store_scope *scope, const char *name)

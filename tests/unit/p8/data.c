@@ -174,8 +174,10 @@ void data_agent(struct data *d, const char *document)
     rv_err *err = NULL;
 
     ck_assert_int_eq(rv_agents_new(&opts, &agents, NULL), 0);
-    ck_assert_msg(rv_agents_put(agents, &scope, false, rv_str_of(document), NULL, NULL, &err) == 0, "%s",
-                  rv_kit_err_take(err));
+    ck_assert_msg(rv_agents_put(agents, &scope,
+                                &(const struct rv_agent_text){.user_own = false, .text = rv_str_of(document)}, NULL,
+                                &err) == 0,
+                  "%s", rv_kit_err_take(err));
     rv_agents_free(agents);
     rv_store_close(opts.store);
 }
