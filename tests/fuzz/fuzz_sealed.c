@@ -159,9 +159,11 @@ static void try_wrapped(rv_str rest)
 
     require(vault_wrap(ring, tenants[0], keys[0], secret, &kept, NULL) == 0);
     change(&kept, 0, rest);
-    if (vault_unwrap(ring, tenants[0], keys[0], store_keyring_name(ring, 0), rv_buf_str(&kept), got, NULL) == 0)
+    struct rv_wrapped_key of = {tenants[0], keys[0], store_keyring_name(ring, 0), rv_buf_str(&kept)};
+    if (vault_unwrap(ring, &of, got, NULL) == 0)
         require(memcmp(got, secret, sizeof secret) == 0);
-    require(vault_unwrap(ring, tenants[1], keys[0], store_keyring_name(ring, 0), rv_buf_str(&kept), got, NULL) < 0);
+    of.tenant = tenants[1];
+    require(vault_unwrap(ring, &of, got, NULL) < 0);
     rv_buf_fini(&kept);
 }
 

@@ -196,7 +196,10 @@ static int rewrap(struct sql_store *st, rv_sql_stmt *stmt, struct rewrapping *r,
     struct rewrapped *to = &r->at[r->n++];
     *to = (struct rewrapped){.wrapped = RV_BUF_INIT(1024)};
     snprintf(to->id, sizeof to->id, "%s", key.id);
-    rc = vault_unwrap(st->ring, key.tenant, key.id, key.master, sql_str_at(stmt, 8), bytes, err);
+    rc = vault_unwrap(st->ring,
+                      &(const struct rv_wrapped_key){
+                          .tenant = key.tenant, .id = key.id, .master = key.master, .wrapped = sql_str_at(stmt, 8)},
+                      bytes, err);
     if (rc == 0)
         rc = vault_wrap(st->ring, key.tenant, key.id, bytes, &to->wrapped, err);
     rv_wipe(bytes, sizeof bytes);

@@ -106,14 +106,15 @@ static size_t extra_of(const struct rv_vault_key *k, char form)
     return form == MATCHED ? RV_CIPHER_TAG : (form == SEALED ? k->seal->size : 0) + RV_CIPHER_NONCE + RV_CIPHER_TAG;
 }
 
-static int encrypt(struct rv_vault_key *k, char form, const struct rv_place *at, const char *column, rv_str plain,
-                   rv_buf *out, rv_err **err)
+static int encrypt(struct rv_vault_key *k, char form, const struct rv_secret_cell *cell, rv_str plain, rv_buf *out,
+                   rv_err **err)
 {
     rv_buf bound = RV_BUF_INIT(MAX_BOUND);
     struct rv_rand rand = rv_rand_system();
     size_t n = plain.len + extra_of(k, form);
     unsigned char *bytes = malloc(n);
-    int rc = bytes ? write_bound(at, column, form, &bound, err) : RV_FAIL(err, RV_E_NOMEM, "encrypt a text");
+    int rc =
+        bytes ? write_bound(cell->at, cell->column, form, &bound, err) : RV_FAIL(err, RV_E_NOMEM, "encrypt a text");
 
     if (rc == 0 && form == SEALED) {
         rc = seal(k->seal, rv_buf_str(&bound), plain, bytes, err);
@@ -174,7 +175,8 @@ int store_secret_write(struct sql_store *st, const struct rv_place *at, const ch
     if (rc < 0)
         return RV_WRAP(err, rc, "encrypt %s of a row of %s", column, at->table);
     if (k)
-        return encrypt(k, form_at(k->mode, at, column), at, column, plain, out, err);
+        return encrypt(k, form_at(k->mode, at, column), &(const struct rv_secret_cell){.at = at, .column = column},
+                       plain, out, err);
     if (form_of(plain))
         rv_buf_puts(out, MAGIC "0:");
     rv_buf_add_str(out, plain);
@@ -230,18 +232,18 @@ static int open_text(const struct opener *o, char form, rv_str bound, rv_str kep
     return RV_FAIL(err, RV_E_IO, "an encrypted text was changed");
 }
 
-static int decrypt(struct sql_store *st, const struct opener *o, const struct rv_place *at, const char *column,
-                   rv_str kept, rv_buf *out, rv_err **err)
+static int decrypt(struct sql_store *st, const struct opener *o, const struct rv_secret_cell *cell, rv_str kept,
+                   rv_buf *out, rv_err **err)
 {
     rv_buf bytes = RV_BUF_INIT(MAX_KEPT), bound = RV_BUF_INIT(MAX_BOUND);
     rv_str coded = {kept.ptr + N_SECRET, kept.len - N_SECRET};
     char form = form_of(kept);
     size_t n_extra = extra_of(o->k, form);
     rv_err *why = NULL;
-    int rc = write_bound(at, column, form, &bound, err);
+    int rc = write_bound(cell->at, cell->column, form, &bound, err);
 
     if (rc == 0 && (!rv_base64_read(coded, &bytes) || (bytes.rc == 0 && bytes.len < n_extra)))
-        rc = fail_changed(st, at, column, err);
+        rc = fail_changed(st, cell->at, cell->column, err);
     if (rc == 0)
         rc = rv_buf_check(&bytes, "an encrypted text", err);
     size_t n = rc == 0 ? bytes.len - n_extra : 0;
@@ -249,7 +251,8 @@ static int decrypt(struct sql_store *st, const struct opener *o, const struct rv
     if (rc == 0 && !plain)
         rc = RV_FAIL(err, RV_E_NOMEM, "decrypt a text");
     if (rc == 0 && (rc = open_text(o, form, rv_buf_str(&bound), rv_buf_str(&bytes), plain, &why)) < 0)
-        rc = rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "decrypt a text") : fail_changed(st, at, column, err);
+        rc = rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "decrypt a text")
+                              : fail_changed(st, cell->at, cell->column, err);
     rv_err_free(why); /* fail_changed() tells the place; the cipher has no more to say */
     if (rc == 0) {
         rv_buf_add(out, plain, n);
@@ -302,7 +305,8 @@ int store_secret_read(struct sql_store *st, const struct rv_place *at, const cha
         rv_buf_add_str(out, kept);
         return rv_buf_check(out, column, err);
     }
-    return decrypt(st, &(struct opener){k, by}, at, column, kept, out, err);
+    return decrypt(st, &(struct opener){k, by}, &(const struct rv_secret_cell){.at = at, .column = column}, kept, out,
+                   err);
 }
 
 /* --- Looking for a text --- */
@@ -322,7 +326,7 @@ static int list_keys(struct sql_store *st, const char *tenant, char (*ids)[RV_EN
     return rc < 0 ? rc : 0;
 }
 
-int store_secret_spellings(struct sql_store *st, const struct rv_place *at, const char *column, rv_str plain,
+int store_secret_spellings(struct sql_store *st, const struct rv_secret_cell *cell, rv_str plain,
                            rv_buf out[RV_SECRET_SPELLINGS], size_t *n, rv_err **err)
 {
     char ids[RV_SECRET_SPELLINGS][RV_ENCRYPTION_ID];
@@ -331,14 +335,14 @@ int store_secret_spellings(struct sql_store *st, const struct rv_place *at, cons
 
     *n = 0;
     if (rc == 0 && is_used)
-        rc = list_keys(st, at->tenant, ids, n, err);
-    if (rc == 0 && is_used && *at->tenant)
+        rc = list_keys(st, cell->at->tenant, ids, n, err);
+    if (rc == 0 && is_used && *cell->at->tenant)
         rc = list_keys(st, "", ids, n, err);
     for (size_t i = 0; i < *n && *n <= RV_SECRET_SPELLINGS && rc == 0; i++) {
         struct rv_vault_key *k = NULL;
         rc = vault_key_of(st, ids[i], &k, err);
         if (rc == 0 && k)
-            rc = encrypt(k, MATCHED, at, column, plain, &out[i], err);
+            rc = encrypt(k, MATCHED, cell, plain, &out[i], err);
     }
     return rc;
 }

@@ -97,20 +97,20 @@ int vault_wrap(const rv_keyring *ring, const char *tenant, const char *id, const
     return rc < 0 ? rc : rv_buf_check(out, "a key", err);
 }
 
-int vault_unwrap(const rv_keyring *ring, const char *tenant, const char *id, const char *master, rv_str wrapped,
-                 unsigned char key[RV_CIPHER_KEY], rv_err **err)
+int vault_unwrap(const rv_keyring *ring, const struct rv_wrapped_key *of, unsigned char key[RV_CIPHER_KEY],
+                 rv_err **err)
 {
     rv_buf bound = RV_BUF_INIT(MAX_BOUND);
 
-    write_bound(tenant, id, &bound);
+    write_bound(of->tenant, of->id, &bound);
     int rc = rv_buf_check(&bound, "a key", err);
     if (rc == 0)
-        rc = store_keyring_unwrap(ring, master, rv_buf_str(&bound), wrapped, key, err);
+        rc = store_keyring_unwrap(ring, of->master, rv_buf_str(&bound), of->wrapped, key, err);
     rv_buf_fini(&bound);
-    if (rc < 0 && *tenant)
-        RV_WRAP(err, rc, "key %s of tenant \"%s\"", id, tenant);
+    if (rc < 0 && *of->tenant)
+        RV_WRAP(err, rc, "key %s of tenant \"%s\"", of->id, of->tenant);
     else if (rc < 0)
-        RV_WRAP(err, rc, "key %s of all tenants", id);
+        RV_WRAP(err, rc, "key %s of all tenants", of->id);
     return rc;
 }
 
@@ -148,7 +148,10 @@ static int take_key(struct sql_store *st, rv_sql_stmt *stmt, struct rv_vault_key
     snprintf(k->id, sizeof k->id, "%s", id);
     if (k->mode == RV_ENCRYPTION_DISABLED)
         return 0;
-    rc = vault_unwrap(st->ring, tenant, id, master, sql_str_at(stmt, 4), bytes, err);
+    rc = vault_unwrap(
+        st->ring,
+        &(const struct rv_wrapped_key){.tenant = tenant, .id = id, .master = master, .wrapped = sql_str_at(stmt, 4)},
+        bytes, err);
     if (rc == 0) {
         rv_cipher_init(&k->cipher, bytes);
         rv_siv_init(&k->siv, bytes);

@@ -59,11 +59,16 @@ void store_secret_key(rv_str kept, char id[RV_ENCRYPTION_ID]);
 /** Is the text kept as it would be written now: plain, or encrypted by the tenant's key, in the form of its place? */
 RV_MUST_CHECK int store_secret_is_current(struct sql_store *st, const struct rv_place *at, const char *column,
                                           rv_str kept, bool *out, rv_err **err);
+/* A column of a row. Borrowed for the call. */
+struct rv_secret_cell {
+    const struct rv_place *at;
+    const char *column;
+};
 /** How a text may stand in a column whose equal texts have equal bytes: by each key of the tenant. out: initialised.
  * *n above RV_SECRET_SPELLINGS: there are more keys than that, and out is empty. */
 #define RV_SECRET_SPELLINGS 4
-RV_MUST_CHECK int store_secret_spellings(struct sql_store *st, const struct rv_place *at, const char *column,
-                                         rv_str plain, rv_buf out[RV_SECRET_SPELLINGS], size_t *n, rv_err **err);
+RV_MUST_CHECK int store_secret_spellings(struct sql_store *st, const struct rv_secret_cell *cell, rv_str plain,
+                                         rv_buf out[RV_SECRET_SPELLINGS], size_t *n, rv_err **err);
 
 /** Was anything ever encrypted in the store? If not, the tenant of a row need not be looked up. */
 RV_MUST_CHECK int vault_is_used(struct sql_store *st, bool *out, rv_err **err);
@@ -95,8 +100,14 @@ RV_MUST_CHECK int vault_rule(struct sql_store *st, const char *tenant, const str
 /** A tenant's key, wrapped by the first master key, and unwrapped by the one of that name. */
 RV_MUST_CHECK int vault_wrap(const rv_keyring *ring, const char *tenant, const char *id,
                              const unsigned char key[RV_CIPHER_KEY], rv_buf *out, rv_err **err);
-RV_MUST_CHECK int vault_unwrap(const rv_keyring *ring, const char *tenant, const char *id, const char *master,
-                               rv_str wrapped, unsigned char key[RV_CIPHER_KEY], rv_err **err);
+/* A key of a tenant as the store has it. Borrowed for the call. */
+struct rv_wrapped_key {
+    const char *tenant, *id;
+    const char *master; /* id of the master key that wraps it */
+    rv_str wrapped;
+};
+RV_MUST_CHECK int vault_unwrap(const rv_keyring *ring, const struct rv_wrapped_key *of,
+                               unsigned char key[RV_CIPHER_KEY], rv_err **err);
 
 /** Is the row, as it is kept, marked as one whose encrypted fields are ciphertext? */
 bool vault_is_ciphertext(json_object *whole);

@@ -201,8 +201,8 @@ static int spell(struct sql_store *st, struct finding *f, rv_err **err)
     for (size_t i = 0; i < f->f->n_where; i++)
         if (is_matched(f, &f->f->where[i])) {
             f->spelt = &f->f->where[i];
-            return store_secret_spellings(st, &at, f->kind->matched, rv_json_str(f->f->where[i].value), f->spellings,
-                                          &f->n_spellings, err);
+            return store_secret_spellings(st, &(const struct rv_secret_cell){.at = &at, .column = f->kind->matched},
+                                          rv_json_str(f->f->where[i].value), f->spellings, &f->n_spellings, err);
         }
     return 0;
 }

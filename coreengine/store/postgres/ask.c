@@ -98,7 +98,8 @@ static int refuse(const struct pg_asking *a, int rc, rv_err **err)
 
 static int send(struct pg_asking *a, const char *sql, int n, const char *const *args, PGresult **out, rv_err **err)
 {
-    int rc = store_pg_ask(a->st, sql, n, args, out, "ask", err);
+    int rc =
+        store_pg_ask(a->st, &(const struct pg_question){.sql = sql, .n = n, .args = args, .what = "ask"}, out, err);
 
     return rc < 0 ? refuse(a, rc, err) : 0;
 }
@@ -128,7 +129,8 @@ static int begin(struct pg_asking *a, rv_err **err)
     if (rc == 0 && a->st->query_role[0]) {
         char sql[RV_PG_NAME_ROOM + 32];
         snprintf(sql, sizeof sql, "SET LOCAL ROLE \"%s\"", a->st->query_role);
-        rc = store_pg_ask(a->st, sql, 0, NULL, NULL, "take the role of queries", err);
+        rc = store_pg_ask(a->st, &(const struct pg_question){.sql = sql, .n = 0, .what = "take the role of queries"},
+                          NULL, err);
     }
     return rc < 0 ? rc : set_time(a, err);
 }

@@ -268,13 +268,18 @@ static int set_up(struct postgres *st, rv_err **err)
     snprintf(path, sizeof path, "\"%s\", pg_temp", st->schema);
     snprintf(lock, sizeof lock, "%lld", (long long)store_pg_wait_ms(st));
     snprintf(statement, sizeof statement, "%lld", (long long)store_pg_wait_ms(st) + RV_PG_STATEMENT_MS);
-    int rc = store_pg_ask(st,
-                          "SELECT set_config('search_path', $1, false), set_config('lock_timeout', $2, false),"
-                          " set_config('statement_timeout', $3, false), set_config('synchronous_commit', $4, false),"
-                          " set_config('idle_in_transaction_session_timeout', '30000', false),"
-                          " set_config('TimeZone', 'UTC', false), (SELECT count(set_config(name, 'off', false))"
-                          " FROM pg_settings WHERE name IN ('enable_hashjoin', 'enable_mergejoin'))",
-                          (int)RV_COUNT(args), args, &res, "set up", err);
+    int rc = store_pg_ask(
+        st,
+        &(const struct pg_question){
+            .sql = "SELECT set_config('search_path', $1, false), set_config('lock_timeout', $2, false),"
+                   " set_config('statement_timeout', $3, false), set_config('synchronous_commit', $4, false),"
+                   " set_config('idle_in_transaction_session_timeout', '30000', false),"
+                   " set_config('TimeZone', 'UTC', false), (SELECT count(set_config(name, 'off', false))"
+                   " FROM pg_settings WHERE name IN ('enable_hashjoin', 'enable_mergejoin'))",
+            .n = (int)RV_COUNT(args),
+            .args = args,
+            .what = "set up"},
+        &res, err);
     st->pq->clear(res);
     return rc;
 }

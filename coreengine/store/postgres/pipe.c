@@ -366,14 +366,13 @@ void store_pg_push(struct postgres *st)
 
 /* --- Statements of their own --- */
 
-int store_pg_ask(struct postgres *st, const char *sql, int n, const char *const *args, PGresult **out, const char *what,
-                 rv_err **err)
+int store_pg_ask(struct postgres *st, const struct pg_question *q, PGresult **out, rv_err **err)
 {
     if (!st->conn)
-        return fail_lost(st, what, err);
-    if (!st->pq->sendQueryParams(st->conn, sql, n, NULL, args, NULL, NULL, 0))
-        return fail_send(st, what, err);
-    note(st, what, NULL);
+        return fail_lost(st, q->what, err);
+    if (!st->pq->sendQueryParams(st->conn, q->sql, q->n, NULL, q->args, NULL, NULL, 0))
+        return fail_send(st, q->what, err);
+    note(st, q->what, NULL);
     int rc = store_pg_settle(st, true, err);
     if (rc == 0 && out) {
         *out = st->asked;

@@ -175,9 +175,15 @@ void store_pg_push(struct postgres *st);
 int64_t store_pg_deadline(const struct postgres *st);
 /** Run one or several statements without arguments, in simple mode. INT64_MAX: for as long as they take. */
 RV_MUST_CHECK int store_pg_exec(struct postgres *st, const char *sql, int64_t until_ns, const char *what, rv_err **err);
+/* A statement with its arguments. Borrowed for the call. */
+struct pg_question {
+    const char *sql;
+    int n;                   /* arguments */
+    const char *const *args; /* NULL: none */
+    const char *what;        /* for messages */
+};
 /** Run one statement with texts as arguments and columns. out (may be NULL): its result, to be cleared. */
-RV_MUST_CHECK int store_pg_ask(struct postgres *st, const char *sql, int n, const char *const *args, PGresult **out,
-                               const char *what, rv_err **err);
+RV_MUST_CHECK int store_pg_ask(struct postgres *st, const struct pg_question *q, PGresult **out, rv_err **err);
 /** Have the server read a statement with n parameters of type text. *out: its columns, to be cleared. */
 RV_MUST_CHECK int store_pg_describe(struct postgres *st, const char *sql, int n, PGresult **out, const char *what,
                                     rv_err **err);

@@ -227,7 +227,9 @@ static int fail_foreign(struct postgres *st, rv_err **err)
 static int read_version(struct postgres *st, struct header *h, rv_err **err)
 {
     PGresult *res = NULL;
-    int rc = store_pg_ask(st, "SELECT version FROM store", 0, NULL, &res, "read the version", err);
+    int rc = store_pg_ask(
+        st, &(const struct pg_question){.sql = "SELECT version FROM store", .n = 0, .what = "read the version"}, &res,
+        err);
 
     if (rc == 0 && st->pq->ntuples(res) != 1)
         rc = RV_FAIL(err, RV_E_INVALID, "\"%s\": the table \"store\" is not that of a store", st->base.path);
@@ -241,13 +243,17 @@ static int read_header(struct postgres *st, struct header *h, rv_err **err)
 {
     const char *args[] = {st->schema};
     PGresult *res = NULL;
-    int rc =
-        store_pg_ask(st,
-                     "SELECT (SELECT count(*) FROM pg_namespace WHERE nspname = $1), count(*),"
-                     " count(CASE WHEN c.relname = 'store' THEN 1 END), count(CASE WHEN c.relname = 'handles' THEN 1"
-                     " END) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1"
-                     " AND c.relkind IN ('r', 'p', 'v', 'm', 'f')",
-                     1, args, &res, "look at the schema", err);
+    int rc = store_pg_ask(
+        st,
+        &(const struct pg_question){
+            .sql = "SELECT (SELECT count(*) FROM pg_namespace WHERE nspname = $1), count(*),"
+                   " count(CASE WHEN c.relname = 'store' THEN 1 END), count(CASE WHEN c.relname = 'handles' THEN 1"
+                   " END) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1"
+                   " AND c.relkind IN ('r', 'p', 'v', 'm', 'f')",
+            .n = 1,
+            .args = args,
+            .what = "look at the schema"},
+        &res, err);
 
     *h = (struct header){0};
     if (rc == 0) {

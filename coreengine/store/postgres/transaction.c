@@ -69,13 +69,17 @@ static int raise_epoch(struct postgres *st, rv_err **err)
 {
     const char *args[] = {st->id};
     PGresult *res = NULL;
-    int rc =
-        store_pg_ask(st,
-                     st->is_registered ? "UPDATE handles SET epoch = epoch + 1 WHERE id = $1 RETURNING n, epoch"
-                                       : "INSERT INTO handles (id, epoch, n, seen_us) VALUES ($1, 2, 0, " RV_PG_NOW_US
-                                         ") ON CONFLICT (id) DO UPDATE SET epoch = handles.epoch + 1 RETURNING n,"
-                                         " epoch",
-                     1, args, &res, "ask for the outcome of a write", err);
+    int rc = store_pg_ask(st,
+                          &(const struct pg_question){
+                              .sql = st->is_registered
+                                         ? "UPDATE handles SET epoch = epoch + 1 WHERE id = $1 RETURNING n, epoch"
+                                         : "INSERT INTO handles (id, epoch, n, seen_us) VALUES ($1, 2, 0, " RV_PG_NOW_US
+                                           ") ON CONFLICT (id) DO UPDATE SET epoch = handles.epoch + 1 RETURNING n,"
+                                           " epoch",
+                              .n = 1,
+                              .args = args,
+                              .what = "ask for the outcome of a write"},
+                          &res, err);
 
     if (rc == 0)
         rc = read_row(st, res, err);
