@@ -208,7 +208,10 @@ static int keep_beside(struct sql_store *st, const struct rv_schema_row *row, co
     int rc = store_keys_put(st, &k, err);
 
     return rc < 0 ? rc
-                  : store_versions_keep(st, to->key, to->is_new ? "insert" : "update", row->content, row->json_schema,
+                  : store_versions_keep(st, to->key,
+                                        &(const struct rv_version_text){.operation = to->is_new ? "insert" : "update",
+                                                                        .content = row->content,
+                                                                        .json_schema = row->json_schema},
                                         now_us, err);
 }
 
@@ -380,7 +383,11 @@ static int delete_schema(struct sql_store *st, const struct rv_schema_row *key, 
     if (rc == 0 || (rc == 1 && found.is_deleted))
         rc = fail_none(key->kind, key->name, err);
     if (rc == 1)
-        rc = store_versions_keep(st, found.key, "delete", found.row.content, found.row.json_schema, now_us, err);
+        rc = store_versions_keep(st, found.key,
+                                 &(const struct rv_version_text){.operation = "delete",
+                                                                 .content = found.row.content,
+                                                                 .json_schema = found.row.json_schema},
+                                 now_us, err);
     sql_done(stmt);
     if (rc < 0)
         return rc;

@@ -113,10 +113,15 @@ RV_MUST_CHECK int store_keys_compare(struct rv_report *r, rv_err **err);
 RV_MUST_CHECK int store_keys_catch_up(struct sql_store *st, rv_err **err);
 
 /* --- versions.c --- */
+/* A version of a schema. Borrowed for the call. */
+struct rv_version_text {
+    const char *operation; /* insert, update, delete */
+    rv_str content, json_schema;
+};
 /** A version of a schema that was written: nothing when the last one has the same content and json_schema and nothing
  * else happened to it. In the transaction that writes the schema, behind it ("delete": before). */
-RV_MUST_CHECK int store_versions_keep(struct sql_store *st, int64_t schema, const char *operation, rv_str content,
-                                      rv_str json_schema, int64_t now_us, rv_err **err);
+RV_MUST_CHECK int store_versions_keep(struct sql_store *st, int64_t schema, const struct rv_version_text *version,
+                                      int64_t now_us, rv_err **err);
 
 /* --- search/lookup.c --- */
 /** The order of a lookup: own before shared, kinds in their order, newest first; what is left is decided by the ids. */

@@ -97,16 +97,23 @@ static int set_secret(json_object *row, const char *name, rv_str kept, rv_err **
     return rc;
 }
 
+/* A column with JSON, and the member that it becomes. Borrowed. */
+struct json_column {
+    const char *name;
+    int at;
+    json_type type;
+};
 /* A column that is JSON of that type. */
-static int set_json_at(json_object *row, const char *name, rv_sql_stmt *stmt, int at, const struct rv_place *place,
-                       json_type type, rv_err **err)
+static int set_json_at(json_object *row, const struct json_column *column, rv_sql_stmt *stmt,
+                       const struct rv_place *place, rv_err **err)
 {
     rv_str text;
-    int rc = store_secret_at(stmt, at, place, name, &text, err);
+    int rc = store_secret_at(stmt, column->at, place, column->name, &text, err);
 
     if (rc < 0)
         return rc;
-    return store_secret_is(text) ? set_secret(row, name, text, err) : set_json(row, name, text, type, err);
+    return store_secret_is(text) ? set_secret(row, column->name, text, err)
+                                 : set_json(row, column->name, text, column->type, err);
 }
 
 /* A kind's own columns that have columns of the table. */
@@ -124,7 +131,8 @@ static int set_columns(json_object *row, const struct rv_kind *kind, rv_sql_stmt
         else if (f->type == RV_KIND_INT)
             rc = rv_json_set_int(row, f->name, sql_int_at(stmt, at), err);
         else if (is_json(f->type))
-            rc = set_json_at(row, f->name, stmt, at, place, json_type_of(f->type), err);
+            rc = set_json_at(row, &(const struct json_column){.name = f->name, .at = at, .type = json_type_of(f->type)},
+                             stmt, place, err);
         else if ((rc = store_secret_at(stmt, at, place, f->name, &text, err)) == 0)
             rc = rv_json_set_str(row, f->name, text, err);
     }
@@ -221,7 +229,8 @@ static int fill(json_object *row, const struct rv_kind *kind, rv_sql_stmt *stmt,
         rc = kind->place == RV_PLACE_ENTITIES ? set_fields(row, kind, stmt, &place, err)
                                               : set_columns(row, kind, stmt, &place, err);
     if (rc == 0)
-        rc = set_json_at(row, "metadata", stmt, 4, &place, json_type_object, err);
+        rc = set_json_at(row, &(const struct json_column){.name = "metadata", .at = 4, .type = json_type_object}, stmt,
+                         &place, err);
     if (rc == 0)
         rc = set_json(row, "tags", sql_str_at(stmt, 5), json_type_array, err);
     if (rc == 0)

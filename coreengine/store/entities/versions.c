@@ -15,25 +15,25 @@ static int last_checksum(struct sql_store *st, int64_t schema, char out[RV_HASH_
     return rc < 0 ? rc : 0;
 }
 
-int store_versions_keep(struct sql_store *st, int64_t schema, const char *operation, rv_str content, rv_str json_schema,
-                        int64_t now_us, rv_err **err)
+int store_versions_keep(struct sql_store *st, int64_t schema, const struct rv_version_text *version, int64_t now_us,
+                        rv_err **err)
 {
     char checksum[RV_HASH_MAX], last[RV_HASH_MAX];
     struct rv_hash hash;
     int rc = 0;
 
     rv_hash_init(&hash);
-    rv_hash_add(&hash, content);
-    rv_hash_add(&hash, json_schema);
+    rv_hash_add(&hash, version->content);
+    rv_hash_add(&hash, version->json_schema);
     rv_hash_hex(&hash, checksum);
-    if (strcmp(operation, "update") == 0) {
+    if (strcmp(version->operation, "update") == 0) {
         rc = last_checksum(st, schema, last, err);
         if (rc < 0 || strcmp(last, checksum) == 0)
             return rc;
     }
     rv_sql_stmt *stmt = sql_use(st, SQL_ADD_VERSION);
     sql_int(stmt, 1, schema);
-    store_sql_text(stmt, 2, operation);
+    store_sql_text(stmt, 2, version->operation);
     store_sql_text(stmt, 3, checksum);
     sql_int(stmt, 4, now_us);
     return sql_run(stmt, "keep a version", err);

@@ -116,27 +116,32 @@ int store_task_add_events(struct sql_store *st, const struct task_step *steps, s
     return sql_end_rows(&rows, rc, err);
 }
 
-static int add_event(struct sql_store *st, const struct found_task *found, enum rv_task_event_kind kind,
-                     const char *text, const struct task_change *change, int64_t now_us, rv_err **err)
+/* What is told of a task. The text is borrowed. */
+struct task_news {
+    enum rv_task_event_kind kind;
+    const char *text;
+};
+static int add_event(struct sql_store *st, const struct found_task *found, const struct task_news *news,
+                     const struct task_change *change, int64_t now_us, rv_err **err)
 {
-    bool is_again = kind == RV_TASK_EVENT_RETRYING || kind == RV_TASK_EVENT_RECOVERED;
+    bool is_again = news->kind == RV_TASK_EVENT_RETRYING || news->kind == RV_TASK_EVENT_RECOVERED;
     struct rv_task_event e = {
         .seq = found->n_events + 1,
         .at_us = now_us,
-        .kind = rv_task_event_kind_text(kind),
+        .kind = rv_task_event_kind_text(news->kind),
         .attempt = found->attempt,
         .worker = found->worker[0] ? found->worker : NULL,
-        .text = text,
+        .text = news->text,
     };
 
     if (is_again)
         e.retry = change->retry_count;
-    if (is_again || kind == RV_TASK_EVENT_QUOTA_EXCEEDED)
+    if (is_again || news->kind == RV_TASK_EVENT_QUOTA_EXCEEDED)
         e.next_us = change->scheduled_us;
     const struct rv_place at = rv_engine_place(found->tenant, "task_events", found->id, NULL, e.seq);
     rv_sql_stmt *stmt = sql_use(st, SQL_ADD_EVENT);
     bind_event(stmt, found->key, &e);
-    store_secret_bind(stmt, 7, SQL_TEXT, &at, "text", rv_str_of(text));
+    store_secret_bind(stmt, 7, SQL_TEXT, &at, "text", rv_str_of(news->text));
     return sql_run(stmt, "add an event of a task", err);
 }
 
@@ -157,7 +162,8 @@ int store_task_change(struct sql_store *st, const struct found_task *found, cons
     store_secret_bind(stmt, 8, SQL_STR, &at, "result", change->result);
     rc = sql_run(stmt, "change a task", err);
     if (rc == 0)
-        rc = add_event(st, found, change->event, change->text, change, change->now_us, err);
+        rc = add_event(st, found, &(const struct task_news){.kind = change->event, .text = change->text}, change,
+                       change->now_us, err);
     if (rc < 0)
         return rc;
     return store_lane_move(st, found->lane, (change->status == RV_TASK_PENDING) - (found->status == RV_TASK_PENDING),
@@ -392,7 +398,7 @@ static int mark(struct sql_store *st, const struct found_task *found, enum rv_ta
     rc = sql_run(stmt, "mark a task", err);
     if (kind == RV_TASK_EVENT_CANCEL_REQUESTED)
         sql_tell(st);
-    return rc < 0 ? rc : add_event(st, found, kind, text, NULL, now_us, err);
+    return rc < 0 ? rc : add_event(st, found, &(const struct task_news){.kind = kind, .text = text}, NULL, now_us, err);
 }
 
 /* --- People --- */

@@ -245,23 +245,29 @@ int rv_store_count_interrupts(rv_store *s, const struct rv_store_scope *scope, c
 
 /* --- the sweep, and the end --- */
 
+/* Which interrupts are changed. */
+struct old_interrupts {
+    const char *tenant; /* NULL: of all; borrowed */
+    int64_t at_us;      /* the time, or the end of what is pruned */
+    int64_t max;        /* at most so many; 0: all */
+};
 /* max 0: the statement takes none. */
-static int change(rv_store *s, enum sql_id id, const char *tenant, int64_t at_us, int64_t max, int64_t *n, rv_err **err)
+static int change(rv_store *s, enum sql_id id, const struct old_interrupts *old, int64_t *n, rv_err **err)
 {
     int64_t changed = 0;
-    int rc = tenant ? store_check_id("tenant", tenant, err) : 0;
+    int rc = old->tenant ? store_check_id("tenant", old->tenant, err) : 0;
 
     if (rc == 0)
-        rc = store_check_time("the time", at_us, err);
+        rc = store_check_time("the time", old->at_us, err);
     rc = store_enter_write(s, rc, "change interrupts", err);
     if (rc != 0)
         return rc;
     do {
         rv_sql_stmt *stmt = sql_use(s->sql, id);
-        sql_int(stmt, 1, at_us);
-        store_sql_text(stmt, 2, tenant);
-        if (max > 0)
-            sql_int(stmt, 3, max);
+        sql_int(stmt, 1, old->at_us);
+        store_sql_text(stmt, 2, old->tenant);
+        if (old->max > 0)
+            sql_int(stmt, 3, old->max);
         rc = sql_run_counted(stmt, &changed, "change interrupts", err);
     } while (store_repeats(s, &rc, err));
     rc = store_leave_write(s, rc, err);
@@ -272,12 +278,14 @@ static int change(rv_store *s, enum sql_id id, const char *tenant, int64_t at_us
 
 int rv_store_expire_interrupts(rv_store *s, const char *tenant, int64_t now_us, int64_t *n, rv_err **err)
 {
-    return change(s, SQL_EXPIRE_INTERRUPTS, tenant, now_us, 0, n, err);
+    return change(s, SQL_EXPIRE_INTERRUPTS, &(const struct old_interrupts){.tenant = tenant, .at_us = now_us, .max = 0},
+                  n, err);
 }
 
 int rv_store_prune_interrupts(rv_store *s, const char *tenant, int64_t before_us, int64_t max, int64_t *n, rv_err **err)
 {
     if (max <= 0)
         return RV_FAIL(err, RV_E_INVALID, "delete %lld interrupts", (long long)max);
-    return change(s, SQL_PRUNE_INTERRUPTS, tenant, before_us, max, n, err);
+    return change(s, SQL_PRUNE_INTERRUPTS,
+                  &(const struct old_interrupts){.tenant = tenant, .at_us = before_us, .max = max}, n, err);
 }

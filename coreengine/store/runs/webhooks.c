@@ -189,18 +189,24 @@ static void name_task(const struct rv_store_append *a, int64_t seq, int64_t n, c
     snprintf(out, RV_ID_MAX, RV_WEBHOOK_PREFIX "%.16s", hash);
 }
 
-static int queue(struct sql_store *st, const struct found_run *run, const struct rv_store_append *a, const char *user,
-                 int64_t n, const char *event, rv_err **err)
+/* An event of a run that a webhook is told. Texts are borrowed. */
+struct due_event {
+    const char *user;
+    int64_t n; /* number of the webhook */
+    const char *event;
+};
+static int queue(struct sql_store *st, const struct found_run *run, const struct rv_store_append *a,
+                 const struct due_event *due, rv_err **err)
 {
     rv_buf payload = RV_BUF_INIT(RV_TASK_MAX_JSON);
     struct rv_enqueued done;
     char id[RV_ID_MAX];
 
-    name_task(a, run->n_records + (int64_t)a->n_records, n, id);
-    write_payload(a, n, event, &payload);
+    name_task(a, run->n_records + (int64_t)a->n_records, due->n, id);
+    write_payload(a, due->n, due->event, &payload);
     const struct rv_new_task task = {.id = id,
                                      .tenant = run->tenant,
-                                     .user = user,
+                                     .user = due->user,
                                      .type = RV_WEBHOOK_TASK,
                                      .key = id,
                                      .tier = rv_task_tier_text(RV_TASK_TIER_SMALL),
@@ -224,6 +230,9 @@ int store_webhooks_keep(struct sql_store *st, const struct found_run *run, const
         return 0;
     int rc = find_due(st, run->key, ends ? RV_WEBHOOK_ENDED : RV_WEBHOOK_INTERRUPTED, &due, err);
     for (size_t i = 0; i < due.n_due && rc == 0; i++)
-        rc = queue(st, run, a, due.user, due.n[i], ends ? "run.ended" : "run.interrupted", err);
+        rc = queue(
+            st, run, a,
+            &(const struct due_event){.user = due.user, .n = due.n[i], .event = ends ? "run.ended" : "run.interrupted"},
+            err);
     return rc;
 }

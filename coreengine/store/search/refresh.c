@@ -464,12 +464,12 @@ static int get(rv_store *s, const struct wanted *w, struct rv_search_index **out
     return rc;
 }
 
-int store_search_indexes_get(rv_store *s, const struct rv_store_scope *scope, enum rv_index_of of,
-                             const struct rv_kind *kind, const char *provider, struct rv_search_indexes *out,
-                             rv_err **err)
+int store_search_indexes_get(rv_store *s, const struct rv_store_scope *scope, const struct rv_index_key *key,
+                             struct rv_search_indexes *out, rv_err **err)
 {
     const char *owners[] = {scope->user, ""};
-    struct wanted w = {.of = of, .tenant = scope->tenant, .provider = provider ? provider : "", .kind = kind};
+    struct wanted w = {
+        .of = key->of, .tenant = scope->tenant, .provider = key->provider ? key->provider : "", .kind = key->kind};
     size_t n = scope->user && *scope->user ? 2 : 1;
 
     *out = (struct rv_search_indexes){0};

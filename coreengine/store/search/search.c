@@ -182,7 +182,7 @@ static int search_names(rv_store *s, const struct rv_store_scope *scope, const s
     struct rv_search_indexes in;
     struct founds best = {0};
     struct rv_grams query = {0};
-    int rc = store_search_indexes_get(s, scope, RV_INDEX_NAMES, NULL, NULL, &in, err);
+    int rc = store_search_indexes_get(s, scope, &(const struct rv_index_key){.of = RV_INDEX_NAMES}, &in, err);
 
     if (rc == 0)
         rc = rv_grams_of(q->text, &query, err);
@@ -343,7 +343,8 @@ static int search_words(rv_store *s, const struct rv_store_scope *scope, const s
     struct rv_search_indexes in;
     struct founds best = {0};
     struct rv_terms query = {0};
-    int rc = store_search_indexes_get(s, scope, RV_INDEX_WORDS, kind, NULL, &in, err);
+    int rc =
+        store_search_indexes_get(s, scope, &(const struct rv_index_key){.of = RV_INDEX_WORDS, .kind = kind}, &in, err);
 
     if (rc == 0)
         rc = rv_terms_of(text, &query, err);
@@ -422,7 +423,9 @@ static int search_vectors(rv_store *s, const struct rv_store_scope *scope, const
 {
     struct rv_search_indexes in;
     struct founds best = {0};
-    int rc = store_search_indexes_get(s, scope, RV_INDEX_VECTORS, kind, rows->provider, &in, err);
+    int rc = store_search_indexes_get(
+        s, scope, &(const struct rv_index_key){.of = RV_INDEX_VECTORS, .kind = kind, .provider = rows->provider}, &in,
+        err);
 
     if (rc == 0)
         rc = begin(&best, rows->limit, err);

@@ -100,10 +100,15 @@ struct rv_search_indexes {
     struct rv_search_index *at[2]; /* borrowed from the handle until the next call */
     size_t n;
 };
+/* Which indexes: of names, of words, or of the vectors of a provider. Borrowed for the call. */
+struct rv_index_key {
+    enum rv_index_of of;
+    const struct rv_kind *kind; /* NULL: all */
+    const char *provider;       /* of vectors */
+};
 /** The indexes for that purpose of what the scope sees, as the rows are now. */
-RV_MUST_CHECK int store_search_indexes_get(rv_store *s, const struct rv_store_scope *scope, enum rv_index_of of,
-                                           const struct rv_kind *kind, const char *provider,
-                                           struct rv_search_indexes *out, rv_err **err);
+RV_MUST_CHECK int store_search_indexes_get(rv_store *s, const struct rv_store_scope *scope,
+                                           const struct rv_index_key *key, struct rv_search_indexes *out, rv_err **err);
 struct rv_search_cache;
 void store_search_cache_free(struct rv_search_cache *cache);
 

@@ -337,11 +337,15 @@ static int drop_chunk(struct sql_store *st, int64_t key, int64_t now_us, rv_err 
     return rc == 0 ? store_keys_drop(st, "moments", key, err) : rc;
 }
 
+/* The messages that a chunk covers. */
+struct message_span {
+    int64_t from, upto;
+};
 /* Its words without those of messages that are gone. */
-static int say_anew(struct sql_store *st, struct building *b, json_object *row, int64_t from, int64_t upto,
+static int say_anew(struct sql_store *st, struct building *b, json_object *row, const struct message_span *span,
                     int64_t now_us, rv_err **err)
 {
-    const struct rv_message_filter range = {.from_seq = from, .upto_seq = upto, .for_agents = true};
+    const struct rv_message_filter range = {.from_seq = span->from, .upto_seq = span->upto, .for_agents = true};
     rv_buf summary = RV_BUF_INIT(RV_STORE_MAX_META), merged = RV_BUF_INIT(RV_STORE_MAX_META);
     json_object *change = json_object_new_object(), *patch = json_object_new_object(), *id = NULL;
     const char *agent = NULL;
@@ -388,7 +392,7 @@ static int forget_message(struct sql_store *st, const struct found_session *sess
         rc = take_session(&b, session, err);
         b.is_latest = upto == b.memory.through_seq;
         if (rc == 0)
-            rc = say_anew(st, &b, row, from, upto, now_us, err);
+            rc = say_anew(st, &b, row, &(const struct message_span){.from = from, .upto = upto}, now_us, err);
     }
     building_fini(&b);
     json_object_put(row);
