@@ -5,22 +5,26 @@
 
 #include "coreengine/tools/tools_internal.h"
 
+/* The agent or test whose schema it is, and where that stands. Borrowed. */
+struct schema_place {
+    const char *kind, *name, *what;
+    const struct rv_src *src;
+};
 /* kind and name: of the agent or test whose schema it is */
-static int check(json_object *json, const char *kind, const char *name, const char *what, const struct rv_src *src,
-                 rv_findings *findings, rv_err **err)
+static int check(json_object *json, const struct schema_place *at, rv_findings *findings, rv_err **err)
 {
     rv_schema *schema = NULL;
     rv_err *fault = NULL;
-    int rc = rv_schema_compile(json, what, &schema, &fault);
+    int rc = rv_schema_compile(json, at->what, &schema, &fault);
 
     rv_schema_free(schema);
     if (rc < 0 && rc != RV_E_NOMEM) {
-        rc = RV_WRAP(&fault, rc, "%s \"%s\"", kind, name);
-        rv_findings_add_err(findings, RV_SEVERITY_ERROR, src, fault);
+        rc = RV_WRAP(&fault, rc, "%s \"%s\"", at->kind, at->name);
+        rv_findings_add_err(findings, RV_SEVERITY_ERROR, at->src, fault);
         rc = 0;
     }
     rv_err_free(fault);
-    return rc < 0 ? RV_FAIL(err, rc, "check the schemas of %s \"%s\"", kind, name) : 0;
+    return rc < 0 ? RV_FAIL(err, rc, "check the schemas of %s \"%s\"", at->kind, at->name) : 0;
 }
 
 static int check_agent(const struct rv_agent *a, rv_findings *findings, rv_err **err)
@@ -28,11 +32,17 @@ static int check_agent(const struct rv_agent *a, rv_findings *findings, rv_err *
     int rc = 0;
 
     if (a->output.schema)
-        rc = check(a->output.schema, "agent", a->name, "the output", &a->places.output_schema, findings, err);
+        rc = check(a->output.schema,
+                   &(const struct schema_place){
+                       .kind = "agent", .name = a->name, .what = "the output", .src = &a->places.output_schema},
+                   findings, err);
     for (size_t i = 0; i < a->tools.n_client && rc == 0; i++)
         if (a->tools.client[i].parameters)
-            rc = check(a->tools.client[i].parameters, "agent", a->name, a->tools.client[i].name,
-                       &a->tools.client[i].src, findings, err);
+            rc = check(
+                a->tools.client[i].parameters,
+                &(const struct schema_place){
+                    .kind = "agent", .name = a->name, .what = a->tools.client[i].name, .src = &a->tools.client[i].src},
+                findings, err);
     return rc;
 }
 
@@ -41,7 +51,10 @@ static int check_test(const struct rv_test_config *t, rv_findings *findings, rv_
     int rc = 0;
 
     for (size_t i = 0; i < t->n_schemas && rc == 0; i++)
-        rc = check(t->schemas[i].schema, "test", t->name, "expect.schema", &t->schemas[i].src, findings, err);
+        rc = check(t->schemas[i].schema,
+                   &(const struct schema_place){
+                       .kind = "test", .name = t->name, .what = "expect.schema", .src = &t->schemas[i].src},
+                   findings, err);
     return rc;
 }
 

@@ -247,15 +247,19 @@ static char *origin_of(const struct rv_curl *curl, CURLU *url)
     return text;
 }
 
-static int follow(const struct rv_curl *curl, CURLU *url, const char *base, const char *location, rv_buf *out,
+/* Where a redirect leads. Borrowed. */
+struct hop {
+    const char *base, *location;
+};
+static int follow(const struct rv_curl *curl, CURLU *url, const struct hop *hop, rv_buf *out,
                   struct rv_http_redirect *kind, rv_err **err)
 {
     char *before = NULL, *after = NULL, *text = NULL;
-    CURLUcode rc = curl->url_set(url, CURLUPART_URL, base, 0);
+    CURLUcode rc = curl->url_set(url, CURLUPART_URL, hop->base, 0);
 
     before = rc == CURLUE_OK ? origin_of(curl, url) : NULL;
     if (rc == CURLUE_OK)
-        rc = curl->url_set(url, CURLUPART_URL, location, 0);
+        rc = curl->url_set(url, CURLUPART_URL, hop->location, 0);
     after = rc == CURLUE_OK ? origin_of(curl, url) : NULL;
     if (rc == CURLUE_OK)
         rc = curl->url_get(url, CURLUPART_URL, &text, 0);
@@ -281,7 +285,7 @@ int rv_http_follow(rv_http *h, const char *base, const char *location, rv_buf *o
     CURLU *url = h->curl->url();
     if (!url)
         return RV_FAIL(err, RV_E_NOMEM, "follow a redirect");
-    int rc = follow(h->curl, url, base, location, out, kind, err);
+    int rc = follow(h->curl, url, &(const struct hop){.base = base, .location = location}, out, kind, err);
     h->curl->url_cleanup(url);
     return rc;
 }

@@ -194,25 +194,30 @@ static int find_agent(void *self, const char *name, rv_str *text, const char **p
     return 0;
 }
 
-static int load_pipeline(rv_bundle *b, const struct pipeline_parts *parts, const char *base, json_object *files,
-                         json_object *agents, bool offline, rv_err **err)
+/* What a bundle's pipeline is loaded with. Borrowed. */
+struct load_from {
+    const char *base;
+    json_object *files, *agents;
+    bool offline;
+};
+static int load_pipeline(rv_bundle *b, const struct pipeline_parts *parts, const struct load_from *from, rv_err **err)
 {
-    const struct rv_agent_source source = {find_agent, agents};
-    struct kept_files kept = {files, parts->dir, base};
+    const struct rv_agent_source source = {find_agent, from->agents};
+    struct kept_files kept = {from->files, parts->dir, from->base};
     const struct rv_pipeline_opts opts = {.file = find_file,
                                           .self = &kept,
                                           .models = parts->models,
                                           .n_models = parts->n_models,
                                           .inner = parts->inner,
                                           .n_inner = parts->n_inner,
-                                          .offline = offline};
+                                          .offline = from->offline};
     rv_findings *findings = rv_findings_new();
     int rc;
 
     if (!findings)
         return RV_FAIL(err, RV_E_NOMEM, "open a bundle");
-    rc = rv_pipeline_parse_with(rv_str_of(parts->text), parts->file, base ? base : parts->dir, &opts, findings,
-                                &b->pipeline, err);
+    rc = rv_pipeline_parse_with(rv_str_of(parts->text), parts->file, from->base ? from->base : parts->dir, &opts,
+                                findings, &b->pipeline, err);
     if (rc == 0)
         rc = rv_findings_first_error(findings, err);
     if (rc == 0 && b->pipeline)
@@ -246,7 +251,9 @@ static int open_pipeline(rv_bundle *b, json_object *root, bool offline, rv_err *
     if (rc == 0)
         rc = read_inner(obj, &parts, base, err);
     if (rc == 0)
-        rc = load_pipeline(b, &parts, base, files, agents, offline, err);
+        rc = load_pipeline(
+            b, &parts, &(const struct load_from){.base = base, .files = files, .agents = agents, .offline = offline},
+            err);
     if (rc == 0 && parts.base && !(b->base = rv_str_dup(rv_str_of(parts.base))))
         rc = RV_FAIL(err, RV_E_NOMEM, "open a bundle");
     parts_fini(&parts);

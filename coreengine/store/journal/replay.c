@@ -311,19 +311,25 @@ static int on_first(void *self, const struct rv_record *rec, rv_err **err)
 
 /* --- the whole --- */
 
-static int read_rest(struct replay *r, rv_store *store, const struct rv_store_scope *scope, const char *run,
-                     int64_t upto, bool is_cut, rv_err **err)
+/* The records of a run that are read behind a snapshot. */
+struct rest {
+    const char *run; /* borrowed */
+    int64_t upto;
+    bool is_cut; /* the run has more */
+};
+static int read_rest(struct replay *r, rv_store *store, const struct rv_store_scope *scope, const struct rest *rest,
+                     rv_err **err)
 {
     int64_t from = r->out.seq + 1;
     int rc = 0;
 
     r->next = from;
-    if (from <= upto)
-        rc = rv_store_read(store, scope, &(struct rv_record_range){run, from, upto}, on_record, r, err);
-    if (rc == 0 && r->next != upto + 1)
+    if (from <= rest->upto)
+        rc = rv_store_read(store, scope, &(struct rv_record_range){rest->run, from, rest->upto}, on_record, r, err);
+    if (rc == 0 && r->next != rest->upto + 1)
         rc = RV_FAIL(err, RV_E_INVALID, "the journal ends with record %lld of %lld", (long long)r->next - 1,
-                     (long long)upto);
-    return rc == 0 ? settle(r, is_cut, err) : rc;
+                     (long long)rest->upto);
+    return rc == 0 ? settle(r, rest->is_cut, err) : rc;
 }
 
 /* How many records there are now, and when the first was written; NULL: not asked for. */
@@ -385,7 +391,9 @@ static int replay(struct replay *r, rv_store *store, const struct rv_store_scope
         rc = journal_snapshot_get(store, scope, run, upto, &r->snapshot, err);
     if (rc == 0)
         rc = read_all(r, store, scope, run, upto, err);
-    return rc == 0 ? read_rest(r, store, scope, run, upto, upto < end, err) : rc;
+    return rc == 0
+               ? read_rest(r, store, scope, &(const struct rest){.run = run, .upto = upto, .is_cut = upto < end}, err)
+               : rc;
 }
 
 /* All but what came out. */
@@ -472,7 +480,8 @@ int rv_follower_more(rv_follower *f, rv_err **err)
 
     int rc = look_at_row(f->store, &f->scope, f->run, &end, NULL, err);
     if (rc == 0 && end > f->replay.out.seq)
-        rc = read_rest(&f->replay, f->store, &f->scope, f->run, end, false, err);
+        rc = read_rest(&f->replay, f->store, &f->scope,
+                       &(const struct rest){.run = f->run, .upto = end, .is_cut = false}, err);
     return fail_run(f->run, err, rc);
 }
 

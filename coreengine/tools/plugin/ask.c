@@ -145,27 +145,28 @@ static bool is_declared(const struct rv_plugin_entry *e, const char *service)
     return false;
 }
 
-int plugin_pass_on(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, const char *service, rv_str args,
-                   int64_t until_us, rv_buf *answer, rv_err **err)
+int plugin_pass_on(const struct rv_plugin_entry *e, const struct rv_plugin_call *call,
+                   const struct rv_plugin_request *request, rv_buf *answer, rv_err **err)
 {
-    const struct rv_service_ask ask = {.service = service,
-                                       .args = args,
+    const struct rv_service_ask ask = {.service = request->service,
+                                       .args = request->args,
                                        .capability = e->owner->name,
                                        .entry = e->bare,
                                        .kind = rv_name_kind_text(e->kind),
-                                       .is_declared = is_declared(e, service),
+                                       .is_declared = is_declared(e, request->service),
                                        .run_id = call->run_id,
                                        .stage = call->stage,
                                        .user_id = call->user_id,
                                        .session_id = call->session_id,
                                        .key = call->idempotency_key,
                                        .call_id = call->call_id,
-                                       .until_us = until_us};
+                                       .until_us = request->until_us};
 
-    if (args.len > RV_SERVICE_MAX_ARGS)
-        return RV_FAIL(err, RV_E_LIMIT, "service \"%s\": its arguments are larger than %zu bytes", service,
+    if (request->args.len > RV_SERVICE_MAX_ARGS)
+        return RV_FAIL(err, RV_E_LIMIT, "service \"%s\": its arguments are larger than %zu bytes", request->service,
                        RV_SERVICE_MAX_ARGS);
     if (!call->on_ask)
-        return RV_FAIL(err, RV_E_STATE, "service \"%s\": no engine answers, because no run makes this call", service);
+        return RV_FAIL(err, RV_E_STATE, "service \"%s\": no engine answers, because no run makes this call",
+                       request->service);
     return call->on_ask(call->ask_self, &ask, answer, err);
 }

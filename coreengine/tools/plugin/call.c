@@ -491,7 +491,9 @@ static int ask_here(void *self, const char *service, rv_str args, rv_buf *answer
     const struct here *here = self;
 
     const struct rv_plugin_mark before = plugin_mark(NULL, NULL); /* the engine's own code, until it is back */
-    int rc = plugin_pass_on(here->entry, here->pieces->call, service, args, here->until_us, answer, err);
+    int rc = plugin_pass_on(
+        here->entry, here->pieces->call,
+        &(const struct rv_plugin_request){.service = service, .args = args, .until_us = here->until_us}, answer, err);
 
     plugin_mark(before.path, before.entry);
     return rc;

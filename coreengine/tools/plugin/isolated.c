@@ -201,13 +201,19 @@ static int explain_end(struct rv_process *c, int rc, rv_err **err)
     return rc;
 }
 
+/* A question while loading: its key is true in the answer. Borrowed. */
+struct load_question {
+    const rv_buf *head;
+    rv_str body;
+    const char *key;
+};
 /* One question while loading, and its answer: `key: true`, or an error. */
-static int ask(struct rv_process *c, const rv_buf *head, rv_str body, const char *key, const struct rv_wait *wait,
-               struct rv_frame *out, rv_err **err)
+static int ask(struct rv_process *c, const struct load_question *q, const struct rv_wait *wait, struct rv_frame *out,
+               rv_err **err)
 {
     json_object *fault = NULL;
     bool yes = false;
-    int rc = channel_send(&c->channel, head, body, wait, err);
+    int rc = channel_send(&c->channel, q->head, q->body, wait, err);
 
     if (rc == 0)
         rc = channel_receive(&c->channel, out, wait, err);
@@ -215,7 +221,7 @@ static int ask(struct rv_process *c, const rv_buf *head, rv_str body, const char
         return rc;
     if (json_object_object_get_ex(out->head, "error", &fault))
         rc = channel_read_err(fault, err);
-    else if (!rv_json_get_bool(out->head, key, &yes) || !yes)
+    else if (!rv_json_get_bool(out->head, q->key, &yes) || !yes)
         rc = RV_FAIL(err, RV_E_PLUGIN, "its process answered something else than was asked");
     json_object_put(out->head);
     out->head = NULL;
@@ -238,7 +244,8 @@ static int ask_to_load(const struct rv_isolated *iso, struct rv_process *c, cons
     rv_jw_kv_int(&w, "open_files", iso->open_files);
     rv_jw_kv_bool(&w, "with_parent", gettid() == getpid()); /* the kernel's signal is tied to the thread that spawns */
     rv_jw_obj_end(&w);
-    rc = ask(c, &head, (rv_str){NULL, 0}, "manifest", wait, &frame, err);
+    rc = ask(c, &(const struct load_question){.head = &head, .body = (rv_str){NULL, 0}, .key = "manifest"}, wait,
+             &frame, err);
     if (rc < 0 || !manifest)
         return rc;
     rc = rv_json_parse(frame.body, &opts, manifest, err);
@@ -254,7 +261,8 @@ static int ask_to_open(const struct rv_isolated *iso, struct rv_process *c, cons
     int rc;
 
     rv_buf_puts(&head, "{\"open\":true}");
-    rc = ask(c, &head, rv_str_of(iso->config), "opened", wait, &frame, err);
+    rc = ask(c, &(const struct load_question){.head = &head, .body = rv_str_of(iso->config), .key = "opened"}, wait,
+             &frame, err);
     if (rc == 0)
         c->channel.max_body = RV_CAP_MAX_REPLY;
     return rc;

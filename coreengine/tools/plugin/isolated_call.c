@@ -271,7 +271,9 @@ static int take_ask(struct exchange *t, const char *service, rv_str args, const 
     if (++t->n_asks > RV_CAP_MAX_ASKS || strlen(service) > RV_SERVICE_MAX_NAME)
         return RV_FAIL(err, RV_E_PLUGIN, "its process asks more than %d times, or for a name of more than %d bytes",
                        RV_CAP_MAX_ASKS, RV_SERVICE_MAX_NAME);
-    int rc = plugin_pass_on(t->entry, t->pieces->call, service, args, wait->until_us, &answer, &why);
+    int rc = plugin_pass_on(
+        t->entry, t->pieces->call,
+        &(const struct rv_plugin_request){.service = service, .args = args, .until_us = wait->until_us}, &answer, &why);
     if (rc == 0)
         rc = rv_buf_check(&answer, "answer of a service", &why);
     rc = send_answer(t, &answer, rc < 0 ? why : NULL, wait, err);

@@ -199,9 +199,15 @@ struct rv_plugin_callbacks;
 int plugin_ask(struct rv_plugin_asks *a, const struct rv_plugin_callbacks *callbacks, const char *service,
                const char *args, const char **answer);
 void plugin_asks_fini(struct rv_plugin_asks *a);
+/* What a call of a plugin asks of the engine. Borrowed for the call. */
+struct rv_plugin_request {
+    const char *service;
+    rv_str args; /* JSON text of an object */
+    int64_t until_us;
+};
 /** In the engine's process: have the caller's engine answer. until_us: of the system's clock; RV_NEVER: no limit. */
 RV_MUST_CHECK int plugin_pass_on(const struct rv_plugin_entry *e, const struct rv_plugin_call *call,
-                                 const char *service, rv_str args, int64_t until_us, rv_buf *answer, rv_err **err);
+                                 const struct rv_plugin_request *request, rv_buf *answer, rv_err **err);
 
 /* call.c */
 /* The actions of a capability in one call, besides the bytes of its reply. Judged after the call, by the engine's
