@@ -313,29 +313,34 @@ static int copy_required(const struct openapi_schemas *s, json_object *schema, j
     return rc;
 }
 
-static int copy_keyword(struct openapi_schemas *s, json_object *schema, const char *key, json_object *value, int depth,
+/* A keyword of a schema and its value. Borrowed. */
+struct keyword {
+    const char *key;
+    json_object *value;
+};
+static int copy_keyword(struct openapi_schemas *s, json_object *schema, const struct keyword *word, int depth,
                         json_object *to, rv_err **err)
 {
     json_object *copied = NULL;
     int rc = 0;
 
-    s->n_bytes += strlen(key);
-    if (is_one_schema(key)) {
-        rc = copy(s, value, depth, &copied, err);
-    } else if (is_map_of_schemas(key)) {
-        rc = copy_map(s, value, strcmp(key, "properties") == 0, depth, &copied, err);
-    } else if (is_list_of_schemas(key)) {
-        rc = copy_list(s, value, depth, &copied, err);
-    } else if (strcmp(key, "required") == 0) {
-        count(s, value, depth);
-        rc = s->why->len == 0 ? copy_required(s, schema, value, &copied, err) : 0;
+    s->n_bytes += strlen(word->key);
+    if (is_one_schema(word->key)) {
+        rc = copy(s, word->value, depth, &copied, err);
+    } else if (is_map_of_schemas(word->key)) {
+        rc = copy_map(s, word->value, strcmp(word->key, "properties") == 0, depth, &copied, err);
+    } else if (is_list_of_schemas(word->key)) {
+        rc = copy_list(s, word->value, depth, &copied, err);
+    } else if (strcmp(word->key, "required") == 0) {
+        count(s, word->value, depth);
+        rc = s->why->len == 0 ? copy_required(s, schema, word->value, &copied, err) : 0;
     } else {
-        count(s, value, depth);
-        return s->why->len == 0 ? rv_json_set_ref(to, key, value, err) : 0;
+        count(s, word->value, depth);
+        return s->why->len == 0 ? rv_json_set_ref(to, word->key, word->value, err) : 0;
     }
     if (rc < 0 || s->why->len > 0)
         return rc;
-    return rv_json_set_take(to, key, copied, err);
+    return rv_json_set_take(to, word->key, copied, err);
 }
 
 /* --- what 3.0 says in its own way --- */
@@ -418,7 +423,7 @@ static int copy_object(struct openapi_schemas *s, json_object *in, int depth, js
         if (strcmp(key, "$dynamicRef") == 0)
             rv_buf_puts(s->why, "a schema has a $dynamicRef");
         else if (strcmp(key, "$ref") != 0 && !is_dropped(key))
-            rc = copy_keyword(s, in, key, value, depth + 1, to, err);
+            rc = copy_keyword(s, in, &(const struct keyword){.key = key, .value = value}, depth + 1, to, err);
     }
     return rc == 0 && s->is_30 && s->why->len == 0 ? convert(in, to, err) : rc;
 }

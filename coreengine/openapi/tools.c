@@ -111,9 +111,13 @@ static int write_operation(const struct openapi_operation *o, json_object **out,
     return b.rc;
 }
 
+/* The schemas of a tool, which its definition takes. */
+struct tool_schemas {
+    json_object *input, *output;
+};
 /* Takes input and output, which may be NULL. */
 static int define(struct making *m, json_object *operation, const struct openapi_operation *o, size_t method,
-                  json_object *input, json_object *output, rv_err **err)
+                  const struct tool_schemas *schemas, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf name = RV_BUF_INIT(RV_MCP_MAX_TOOL_NAME + 16);
     RV_AUTO(rv_buf_fini) rv_buf text = RV_BUF_INIT(2 * RV_MCP_MAX_DESCRIPTION + 16);
@@ -128,16 +132,16 @@ static int define(struct making *m, json_object *operation, const struct openapi
     if (rc == 0)
         rc = to ? write_operation(o, &kept, err) : OPENAPI_NOMEM(err);
     if (rc < 0) {
-        json_object_put(input);
-        json_object_put(output);
+        json_object_put(schemas->input);
+        json_object_put(schemas->output);
         json_object_put(to);
         return rc;
     }
     rv_json_build_text(&b, to, "name", rv_buf_cstr(&name));
     rv_json_build_text(&b, to, "description", rv_buf_cstr(&text));
-    rv_json_build(&b, to, "inputSchema", input);
-    if (output)
-        rv_json_build(&b, to, "outputSchema", output);
+    rv_json_build(&b, to, "inputSchema", schemas->input);
+    if (schemas->output)
+        rv_json_build(&b, to, "outputSchema", schemas->output);
     add_annotations(&b, to, method);
     rv_json_build(&b, to, RV_MCP_OPERATION, kept);
     if (b.rc < 0) {
@@ -176,12 +180,17 @@ static bool has_servers(json_object *value)
     return servers && json_object_array_length(servers) > 0;
 }
 
-static int make_tool(struct making *m, json_object *item, const char *path, json_object *operation, size_t method,
-                     rv_buf *why, rv_err **err)
+/* A method of a path of the document. Borrowed. */
+struct method_of {
+    const char *path;
+    json_object *operation;
+    size_t method;
+};
+static int make_tool(struct making *m, json_object *item, const struct method_of *of, rv_buf *why, rv_err **err)
 {
     const struct openapi_source source = {.document = m->document,
                                           .path_item = item,
-                                          .operation = operation,
+                                          .operation = of->operation,
                                           .configured = m->how->headers,
                                           .is_30 = m->is_30,
                                           .n_bytes = &m->n_bytes};
@@ -191,16 +200,17 @@ static int make_tool(struct making *m, json_object *item, const char *path, json
     if (!o)
         return OPENAPI_NOMEM(err);
     m->n_bytes += TOOL_BYTES;
-    *o = (struct openapi_operation){.method = methods[method].method, .path = path, .url = m->url};
-    if (!openapi_is_path(path))
+    *o = (struct openapi_operation){.method = methods[of->method].method, .path = of->path, .url = m->url};
+    if (!openapi_is_path(of->path))
         rv_buf_puts(why, "the path is not one");
-    else if (has_servers(item) || has_servers(operation))
+    else if (has_servers(item) || has_servers(of->operation))
         rv_buf_puts(why, "it names a server of its own, which is not supported");
     int rc = why->len == 0 ? openapi_parameters(&source, o, &input, &output, why, err) : 0;
     if (rc == 0 && why->len == 0 && m->n_bytes > RV_OPENAPI_MAX_TOOLS)
         rv_buf_printf(why, "the schemas of all operations have more than %zu MiB", RV_OPENAPI_MAX_TOOLS >> 20);
     if (rc == 0 && why->len == 0) {
-        rc = define(m, operation, o, method, input, output, err);
+        rc = define(m, of->operation, o, of->method, &(const struct tool_schemas){.input = input, .output = output},
+                    err);
     } else {
         json_object_put(input);
         json_object_put(output);
@@ -220,7 +230,8 @@ static int add_operation(struct making *m, json_object *item, const char *path, 
     if (!json_object_is_type(operation, json_type_object))
         rv_buf_puts(&why, "it is not an object");
     else
-        rc = make_tool(m, item, path, operation, method, &why, err);
+        rc = make_tool(m, item, &(const struct method_of){.path = path, .operation = operation, .method = method}, &why,
+                       err);
     if (rc == 0)
         rc = rv_buf_check(&why, "a reason", err);
     return rc == 0 && why.len > 0 ? refuse(m, operation, method, path, &why, err) : rc;

@@ -138,7 +138,8 @@ int req_bool(struct req *q, json_object *obj, const char *key, bool *out)
     return 0;
 }
 
-int req_int(struct req *q, json_object *obj, const char *key, int64_t min, int64_t max, bool *has, int64_t *out)
+int req_int(struct req *q, json_object *obj, const char *key, const struct req_int_range *range, bool *has,
+            int64_t *out)
 {
     json_object *value = req_member(obj, key);
 
@@ -149,13 +150,14 @@ int req_int(struct req *q, json_object *obj, const char *key, int64_t min, int64
     if (!rv_json_is_int(value))
         return req_wrong_type(q, value, "an integer");
     *out = json_object_get_int64(value);
-    if (*out < min || *out > max)
-        return req_wrong(q, "must be %lld to %lld, and is %lld", (long long)min, (long long)max, (long long)*out);
+    if (*out < range->min || *out > range->max)
+        return req_wrong(q, "must be %lld to %lld, and is %lld", (long long)range->min, (long long)range->max,
+                         (long long)*out);
     req_back(q, mark);
     return 0;
 }
 
-int req_number(struct req *q, json_object *obj, const char *key, double min, double max, bool *has, double *out)
+int req_number(struct req *q, json_object *obj, const char *key, const struct req_range *range, bool *has, double *out)
 {
     json_object *value = req_member(obj, key);
 
@@ -166,8 +168,8 @@ int req_number(struct req *q, json_object *obj, const char *key, double min, dou
     if (!rv_json_is_number(value))
         return req_wrong_type(q, value, "a number");
     *out = json_object_get_double(value);
-    if (!(*out >= min && *out <= max))
-        return req_wrong(q, "must be %g to %g, and is %g", min, max, *out);
+    if (!(*out >= range->min && *out <= range->max))
+        return req_wrong(q, "must be %g to %g, and is %g", range->min, range->max, *out);
     req_back(q, mark);
     return 0;
 }

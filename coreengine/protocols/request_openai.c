@@ -160,11 +160,14 @@ static int read_sampling(struct req *q, json_object *body, const char *const *ma
 
     int rc = refuse_rest(q, body);
     if (rc == 0)
-        rc = req_number(q, body, "temperature", 0, 2, &r->has_temperature, &r->temperature);
+        rc = req_number(q, body, "temperature", &(const struct req_range){.min = 0, .max = 2}, &r->has_temperature,
+                        &r->temperature);
     for (size_t i = 0; i < n && rc == 0 && r->max_tokens == 0; i++)
-        rc = req_int(q, body, max_keys[i], 1, MAX_OUTPUT, &has, &r->max_tokens);
+        rc = req_int(q, body, max_keys[i], &(const struct req_int_range){.min = 1, .max = MAX_OUTPUT}, &has,
+                     &r->max_tokens);
     if (rc == 0)
-        rc = req_int(q, body, "seed", INT64_MIN, INT64_MAX, &r->has_seed, &r->seed);
+        rc = req_int(q, body, "seed", &(const struct req_int_range){.min = INT64_MIN, .max = INT64_MAX}, &r->has_seed,
+                     &r->seed);
     if (rc == 0)
         rc = req_text(q, body, "model", &r->model);
     if (rc == 0)
@@ -264,7 +267,7 @@ static int read_n(struct req *q, json_object *body)
     int64_t n = 1;
     bool has = false;
 
-    int rc = req_int(q, body, "n", 1, INT64_MAX, &has, &n);
+    int rc = req_int(q, body, "n", &(const struct req_int_range){.min = 1, .max = INT64_MAX}, &has, &n);
     if (rc < 0 || n == 1)
         return rc;
     req_enter(q, "n");

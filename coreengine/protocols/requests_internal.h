@@ -31,9 +31,17 @@ RV_MUST_CHECK int req_text(struct req *q, json_object *obj, const char *key, con
 /** A text in one line of 1 to RV_REQUEST_MAX_ID bytes. */
 RV_MUST_CHECK int req_id(struct req *q, json_object *obj, const char *key, const char **out);
 RV_MUST_CHECK int req_bool(struct req *q, json_object *obj, const char *key, bool *out);
-RV_MUST_CHECK int req_int(struct req *q, json_object *obj, const char *key, int64_t min, int64_t max, bool *has,
-                          int64_t *out);
-RV_MUST_CHECK int req_number(struct req *q, json_object *obj, const char *key, double min, double max, bool *has,
+/* The whole numbers that a member may have. */
+struct req_int_range {
+    int64_t min, max;
+};
+RV_MUST_CHECK int req_int(struct req *q, json_object *obj, const char *key, const struct req_int_range *range,
+                          bool *has, int64_t *out);
+/* The numbers that a member may have. */
+struct req_range {
+    double min, max;
+};
+RV_MUST_CHECK int req_number(struct req *q, json_object *obj, const char *key, const struct req_range *range, bool *has,
                              double *out);
 RV_MUST_CHECK int req_typed(struct req *q, json_object *obj, const char *key, enum json_type type,
                             json_object **out); /* object or array; borrowed */
