@@ -111,16 +111,22 @@ void agent_hooks_write_view(const rv_visit *v, const struct rv_str_list *sees, r
 
 #define SCRIPT_ENTRY "script" /* the mock of a scripted stage: answers {output, raise} instead of a bare output */
 
-static int ask(rv_visit *v, enum rv_name_kind kind, const char *hook, const char *name, json_object *output,
-               struct rv_effects *out, rv_err **err)
+/* An entry of a capability that is asked. Borrowed. */
+struct asked_entry {
+    enum rv_name_kind kind;
+    const char *hook; /* of HOOK: which of them */
+    const char *name;
+};
+static int ask(rv_visit *v, const struct asked_entry *entry, json_object *output, struct rv_effects *out, rv_err **err)
 {
-    const struct rv_entry_info *info = v->shared->catalog.entry(v->shared->catalog.self, kind, rv_str_of(name));
+    const struct rv_entry_info *info =
+        v->shared->catalog.entry(v->shared->catalog.self, entry->kind, rv_str_of(entry->name));
     rv_buf request = RV_BUF_INIT(4 * RV_JSON_MAX_BYTES);
     rv_jw w = rv_jw_on(&request);
 
     rv_jw_obj(&w);
-    if (hook)
-        rv_jw_kv_text(&w, "hook", hook);
+    if (entry->hook)
+        rv_jw_kv_text(&w, "hook", entry->hook);
     rv_jw_kv_text(&w, "stage", v->agent->name);
     rv_jw_kv_int(&w, "visit", v->visit_no);
     rv_jw_key(&w, "envelope");
@@ -129,8 +135,10 @@ static int ask(rv_visit *v, enum rv_name_kind kind, const char *hook, const char
         rv_jw_kv_value(&w, "output", output);
     rv_jw_obj_end(&w);
     v->attempt = 1; /* whatever the main phase needed */
-    struct visit_call call = {
-        .kind = RV_EFFECT_CALL_HOOK, .entry = kind, .name = name, .timeout_ms = info ? info->timeout_ms : 0};
+    struct visit_call call = {.kind = RV_EFFECT_CALL_HOOK,
+                              .entry = entry->kind,
+                              .name = entry->name,
+                              .timeout_ms = info ? info->timeout_ms : 0};
     return agent_visit_call(v, &call, &request, out, err);
 }
 
@@ -140,7 +148,10 @@ int visit_pre(rv_visit *v, struct rv_effects *out, rv_err **err)
         v->phase = PHASE_MAIN;
         return 0;
     }
-    return ask(v, RV_NAME_HOOK, "pre_process", v->agent->hooks.pre_process, NULL, out, err);
+    return ask(
+        v,
+        &(const struct asked_entry){.kind = RV_NAME_HOOK, .hook = "pre_process", .name = v->agent->hooks.pre_process},
+        NULL, out, err);
 }
 
 static bool is_scripted(const rv_visit *v)
@@ -151,7 +162,7 @@ static bool is_scripted(const rv_visit *v)
 int visit_mock(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
     const char *name = is_scripted(v) ? SCRIPT_ENTRY : v->agent->hooks.mock_handler;
-    return ask(v, RV_NAME_MOCK, NULL, name, NULL, out, err);
+    return ask(v, &(const struct asked_entry){.kind = RV_NAME_MOCK, .name = name}, NULL, out, err);
 }
 
 int visit_policy(rv_visit *v, struct rv_effects *out, rv_err **err)
@@ -160,7 +171,9 @@ int visit_policy(rv_visit *v, struct rv_effects *out, rv_err **err)
         v->phase = PHASE_STORE;
         return 0;
     }
-    return ask(v, RV_NAME_POLICY, NULL, v->agent->hooks.policies.items[v->policy_at], v->output, out, err);
+    return ask(
+        v, &(const struct asked_entry){.kind = RV_NAME_POLICY, .name = v->agent->hooks.policies.items[v->policy_at]},
+        v->output, out, err);
 }
 
 int visit_post(rv_visit *v, struct rv_effects *out, rv_err **err)
@@ -169,7 +182,10 @@ int visit_post(rv_visit *v, struct rv_effects *out, rv_err **err)
         v->phase = PHASE_CHAIN;
         return 0;
     }
-    return ask(v, RV_NAME_HOOK, "post_process", v->agent->hooks.post_process, v->output, out, err);
+    return ask(
+        v,
+        &(const struct asked_entry){.kind = RV_NAME_HOOK, .hook = "post_process", .name = v->agent->hooks.post_process},
+        v->output, out, err);
 }
 
 int visit_route(rv_visit *v, struct rv_effects *out, rv_err **err)
@@ -177,7 +193,8 @@ int visit_route(rv_visit *v, struct rv_effects *out, rv_err **err)
     if (!v->route)
         return visit_finish(v, out, err);
     if (v->agent->routing.function[0] && v->routed_to == RV_TARGET_NONE)
-        return ask(v, RV_NAME_ROUTE, NULL, v->agent->routing.function, v->output, out, err);
+        return ask(v, &(const struct asked_entry){.kind = RV_NAME_ROUTE, .name = v->agent->routing.function}, v->output,
+                   out, err);
 
     struct rv_stage_scope values;
     struct rv_scope scope = rv_stage_scope_init(&values, v->shared->pipeline, v->env, v->output, false);

@@ -245,8 +245,13 @@ static int ask_again(rv_visit *v, const struct rv_event *ev, json_object *calls,
     return rc;
 }
 
+/* The reply of a model as it came, and the calls in it. */
+struct heard_reply {
+    const struct rv_event *ev; /* borrowed */
+    json_object *calls;        /* judge() takes it; repair() borrows it */
+};
 /* Takes cause. */
-static int repair(rv_visit *v, const struct rv_event *ev, json_object *calls, enum rv_failure code, rv_err *cause,
+static int repair(rv_visit *v, const struct heard_reply *heard, enum rv_failure code, rv_err *cause,
                   struct rv_effects *out, rv_err **err)
 {
     if (rv_err_is(cause, RV_E_NOMEM))
@@ -264,7 +269,7 @@ static int repair(rv_visit *v, const struct rv_event *ev, json_object *calls, en
     v->model.repairs++;
     rv_visit_emit(v, out, RV_EMIT_RETRY, RV_M_INT("repair", v->model.repairs), RV_M_INT("wait_ms", 0),
                   RV_M_TEXT("error", rv_err_text(cause)));
-    int rc = ask_again(v, ev, calls, rv_err_text(cause), err);
+    int rc = ask_again(v, heard->ev, heard->calls, rv_err_text(cause), err);
     rv_err_free(cause);
     v->phase = PHASE_MAIN;
     v->attempt = 1;
@@ -319,7 +324,7 @@ static int structured_output(rv_visit *v, const struct rv_event *ev, json_object
     if (value)
         code = lacks_field(v, value) ? RV_FAILURE_OUTPUT_MISSING_FIELD : RV_FAILURE_OUTPUT_INVALID;
     json_object_put(value);
-    return repair(v, ev, calls, code, cause, out, err);
+    return repair(v, &(const struct heard_reply){.ev = ev, .calls = calls}, code, cause, out, err);
 }
 
 /* The reader of the error wants to see what the model wrote instead, and how often it was asked. */
@@ -473,21 +478,21 @@ static int take_reply(rv_visit *v, const struct rv_event *ev, json_object *calls
 }
 
 /* Takes calls and cause; rc: of reading the calls. */
-static int judge(rv_visit *v, const struct rv_event *ev, json_object *calls, int rc, rv_err *cause,
-                 struct rv_effects *out, rv_err **err)
+static int judge(rv_visit *v, const struct heard_reply *heard, int rc, rv_err *cause, struct rv_effects *out,
+                 rv_err **err)
 {
     if (rc == 0 && v->model.visible.rc < 0)
         rc = RV_FAIL(&cause, RV_E_LIMIT, "agent \"%s\" said more in one turn than the %zu MiB that are kept",
                      v->agent->name, v->model.visible.max >> 20);
-    if (rc == 0 && !rv_utf8_valid(ev->reply, NULL))
+    if (rc == 0 && !rv_utf8_valid(heard->ev->reply, NULL))
         rc = RV_FAIL(&cause, RV_E_PARSE, "agent \"%s\": the model reply is not valid UTF-8", v->agent->name);
     if (rc < 0)
         rc = attempt_failed(v, rv_error_parse, true, cause, out, err);
     else if (money_within_limits(v, &rc, err))
-        rc = take_reply(v, ev, calls, out, err);
+        rc = take_reply(v, heard->ev, heard->calls, out, err);
     if (v->phase != PHASE_FAILED) /* else they become rows */
         agent_messages_drop_new_calls(&v->model);
-    json_object_put(calls);
+    json_object_put(heard->calls);
     return rc;
 }
 
@@ -515,7 +520,7 @@ int agent_reply_take(rv_visit *v, const struct rv_event *ev, struct rv_effects *
     rv_err *cause = NULL;
     int rc = agent_messages_read_calls(ev, &calls, &cause), heard = hear(v, ev, calls, cause, err);
 
-    return heard < 0 ? heard : judge(v, ev, calls, rc, cause, out, err);
+    return heard < 0 ? heard : judge(v, &(const struct heard_reply){.ev = ev, .calls = calls}, rc, cause, out, err);
 }
 
 int visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
@@ -537,7 +542,7 @@ int visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *ou
         return heard;
     emit_reply(v, ev, calls, spent, out);
     if (!ev->failed)
-        return judge(v, ev, calls, rc, cause, out, err);
+        return judge(v, &(const struct heard_reply){.ev = ev, .calls = calls}, rc, cause, out, err);
     json_object_put(calls);
     return call_failed(v, ev, out, err);
 }

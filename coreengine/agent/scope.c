@@ -138,18 +138,23 @@ static int models_object(struct rv_stage_scope *s, json_object **out, rv_err **e
 typedef json_object *(*map_get)(const rv_envelope *env, rv_str key, bool *found);
 typedef int (*map_all)(const rv_envelope *env, json_object **out, rv_err **err);
 
-static int from_map(struct rv_stage_scope *s, map_get get, map_all all, rv_str field, json_object **out, bool *found,
-                    rv_err **err)
+/* How a map of the envelope is read. */
+struct map_reader {
+    map_get get;
+    map_all all;
+};
+static int from_map(struct rv_stage_scope *s, const struct map_reader *map, rv_str field, json_object **out,
+                    bool *found, rv_err **err)
 {
     json_object *obj = NULL;
     int rc;
 
     if (field.ptr) {
-        *out = get(s->env, field, found);
+        *out = map->get(s->env, field, found);
         return 0;
     }
     *found = true;
-    rc = all(s->env, &obj, err);
+    rc = map->all(s->env, &obj, err);
     return rc < 0 ? rc : keep(s, obj, out, err);
 }
 
@@ -220,11 +225,14 @@ static int lookup_engine_key(struct rv_stage_scope *s, rv_str name, rv_str field
         return 0;
     }
     if (rv_str_is(name, "outputs"))
-        return from_map(s, rv_envelope_output, rv_envelope_outputs, field, out, found, err);
+        return from_map(s, &(const struct map_reader){.get = rv_envelope_output, .all = rv_envelope_outputs}, field,
+                        out, found, err);
     if (rv_str_is(name, "metadata"))
-        return from_map(s, rv_envelope_metadata, rv_envelope_all_metadata, field, out, found, err);
+        return from_map(s, &(const struct map_reader){.get = rv_envelope_metadata, .all = rv_envelope_all_metadata},
+                        field, out, found, err);
     if (rv_str_is(name, "state"))
-        return from_map(s, rv_envelope_state_value, rv_envelope_all_state, field, out, found, err);
+        return from_map(s, &(const struct map_reader){.get = rv_envelope_state_value, .all = rv_envelope_all_state},
+                        field, out, found, err);
     if (s->is_prompt) {
         if (rv_str_is(name, "interrupt_response")) {
             *out = rv_envelope_interrupt(s->env).response;
