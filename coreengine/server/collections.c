@@ -257,16 +257,21 @@ static int write_session(struct srv_call *c, const char *id, bool with_messages,
     return rc < 0 ? rc : 0;
 }
 
-static int write_sessions(struct srv_call *c, json_object *row, int64_t offset, int64_t limit, bool with_messages,
-                          rv_jw *w, rv_err **err)
+/* Which sessions of a collection are written. */
+struct session_page {
+    int64_t offset, limit;
+    bool with_messages;
+};
+static int write_sessions(struct srv_call *c, json_object *row, const struct session_page *page, rv_jw *w, rv_err **err)
 {
     json_object *ids = rv_json_get_arr(row, "session_ids");
     int64_t n = ids ? (int64_t)json_object_array_length(ids) : 0;
     int rc = 0;
 
     rv_jw_arr(w);
-    for (int64_t i = offset; i < n && i - offset < limit && rc == 0; i++)
-        rc = write_session(c, json_object_get_string(json_object_array_get_idx(ids, (size_t)i)), with_messages, w, err);
+    for (int64_t i = page->offset; i < n && i - page->offset < page->limit && rc == 0; i++)
+        rc = write_session(c, json_object_get_string(json_object_array_get_idx(ids, (size_t)i)), page->with_messages, w,
+                           err);
     rv_jw_arr_end(w);
     return rc;
 }
@@ -284,7 +289,8 @@ int srv_collection_sessions(struct srv_call *c, rv_err **err)
     if (rc < 0)
         return rc;
     rv_jw w = srv_call_json(c, 200);
-    rc = write_sessions(c, row, offset, limit, false, &w, err);
+    rc = write_sessions(c, row, &(const struct session_page){.offset = offset, .limit = limit, .with_messages = false},
+                        &w, err);
     json_object_put(row);
     return rc;
 }
@@ -301,7 +307,8 @@ int srv_collection_export(struct srv_call *c, rv_err **err)
     rv_jw_obj(&w);
     rv_jw_kv_value(&w, "collection", row);
     rv_jw_key(&w, "sessions");
-    rc = write_sessions(c, row, 0, MAX_SESSIONS, true, &w, err);
+    rc = write_sessions(c, row, &(const struct session_page){.offset = 0, .limit = MAX_SESSIONS, .with_messages = true},
+                        &w, err);
     rv_time_format(srv_now_us(), time);
     rv_jw_kv_text(&w, "exported_at", time);
     rv_jw_obj_end(&w);

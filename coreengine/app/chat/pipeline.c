@@ -193,15 +193,20 @@ static int load(const rv_chat *chat, const struct made_from *m, struct rv_pipeli
 
 /* --- checking alone --- */
 
+/* A tool that a document names, and as what. Borrowed. */
+struct named_tool {
+    const char *tool, *why;
+    const struct rv_src *src;
+};
 /* A tool that is not there is a finding here. */
-static int find_tool(const rv_chat *chat, const struct rv_agentdoc *doc, const char *tool, const char *why,
-                     const struct rv_src *src, rv_findings *findings, rv_err **err)
+static int find_tool(const rv_chat *chat, const struct rv_agentdoc *doc, const struct named_tool *named,
+                     rv_findings *findings, rv_err **err)
 {
     rv_err *fault = NULL;
-    int rc = check_tool(chat, doc->name, tool, why, &fault);
+    int rc = check_tool(chat, doc->name, named->tool, named->why, &fault);
 
     if (rc < 0 && !rv_err_is(fault, RV_E_NOMEM)) {
-        rv_findings_add_err(findings, RV_SEVERITY_ERROR, src, fault);
+        rv_findings_add_err(findings, RV_SEVERITY_ERROR, named->src, fault);
         rc = 0;
     } else if (rc < 0) {
         rc = RV_FAIL(err, RV_E_NOMEM, "check agent \"%s\"", doc->name);
@@ -247,10 +252,17 @@ int rv_chat_check_agent(rv_plugins *plugins, const struct rv_agents_found *found
         add_new(findings, more);
     for (size_t i = 0; rc == 0 && i < doc->n_tools; i++)
         rc = find_tool(&chat, doc,
-                       rv_agentdoc_find_resource(doc, doc->tools[i].name) ? RV_TOOL_READ_RESOURCE : doc->tools[i].name,
-                       "tool", &doc->tools[i].src, findings, err);
+                       &(const struct named_tool){.tool = rv_agentdoc_find_resource(doc, doc->tools[i].name)
+                                                              ? RV_TOOL_READ_RESOURCE
+                                                              : doc->tools[i].name,
+                                                  .why = "tool",
+                                                  .src = &doc->tools[i].src},
+                       findings, err);
     if (rc == 0 && doc->chained_tool)
-        rc = find_tool(&chat, doc, doc->chained_tool, "chained tool", &doc->chained_src, findings, err);
+        rc = find_tool(
+            &chat, doc,
+            &(const struct named_tool){.tool = doc->chained_tool, .why = "chained tool", .src = &doc->chained_src},
+            findings, err);
     rv_pipeline_free(p);
     rv_findings_free(more);
     return rc;

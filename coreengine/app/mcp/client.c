@@ -241,7 +241,10 @@ static int take_answer(rv_app_mcp *m, const struct rv_app_mcp_at *at, const stru
 
     if (!w || !w->is_asking)
         return 0;
-    int rc = app_mcp_enqueue_answer(at, w->run, w->answered, o->action, o->content, &done, &why);
+    int rc = app_mcp_enqueue_answer(
+        at,
+        &(const struct mcp_reply){.run = w->run, .interrupt = w->answered, .action = o->action, .content = o->content},
+        &done, &why);
     if (rc == 0) {
         w->is_asking = false;
     } else { /* the run waits on; the model behind the client is told why */

@@ -147,10 +147,15 @@ RV_MUST_CHECK int app_mcp_start(const struct rv_app_mcp_opts *opts, const struct
                                 const struct offer *o, struct mcp_call call, struct mcp_started *out, rv_err **err);
 /** A client does not wait for that run any more: it is asked to end. */
 void app_mcp_cancel_run(const struct rv_app_mcp_at *at, const char *run);
+/* An answer of a client to a question of a run. Borrowed for the call. */
+struct mcp_reply {
+    const char *run, *interrupt;
+    enum rv_mcp_action action;
+    json_object *content;
+};
 /** Have the answer to a question of a run queued. */
-RV_MUST_CHECK int app_mcp_enqueue_answer(const struct rv_app_mcp_at *at, const char *run, const char *interrupt,
-                                         enum rv_mcp_action action, json_object *content, struct mcp_started *out,
-                                         rv_err **err);
+RV_MUST_CHECK int app_mcp_enqueue_answer(const struct rv_app_mcp_at *at, const struct mcp_reply *answer,
+                                         struct mcp_started *out, rv_err **err);
 
 /* --- tasks.c: calls that their clients ask for later --- */
 struct mcp_task {

@@ -106,21 +106,21 @@ static int answer_query(const struct rv_app_mcp_at *at, json_object *arguments, 
 
 /* --- answers --- */
 
-int app_mcp_enqueue_answer(const struct rv_app_mcp_at *at, const char *run, const char *interrupt,
-                           enum rv_mcp_action action, json_object *content, struct mcp_started *out, rv_err **err)
+int app_mcp_enqueue_answer(const struct rv_app_mcp_at *at, const struct mcp_reply *answer, struct mcp_started *out,
+                           rv_err **err)
 {
     rv_store *store = at->sources->store;
     struct rv_app_question q = {.n = 0};
     struct rv_response r;
     struct rv_run_row row;
     bool is_new = false;
-    int rc = rv_store_get_run(store, &at->app->scope, run, &row, err);
+    int rc = rv_store_get_run(store, &at->app->scope, answer->run, &row, err);
 
     if (rc < 0)
         return rc;
-    rc = app_mcp_question_of(at, &row, interrupt, &q, err);
+    rc = app_mcp_question_of(at, &row, answer->interrupt, &q, err);
     if (rc == 0)
-        rc = app_mcp_response_of(&q, action, content, &r, err);
+        rc = app_mcp_response_of(&q, answer->action, answer->content, &r, err);
     if (rc == 0)
         rc = rv_app_enqueue(store, &at->app->scope, row.id, &r, &is_new, err);
     if (rc == 0 && !is_new)
@@ -295,11 +295,14 @@ static int go_on(const struct rv_app_mcp_at *at, const struct offer *o, json_obj
     }
     json_object_object_get_ex(answer, "action", &action);
     rv_str word = rv_json_str(action);
-    return app_mcp_enqueue_answer(at, run, interrupt,
-                                  rv_str_is(word, "accept")    ? RV_MCP_ACCEPT
-                                  : rv_str_is(word, "decline") ? RV_MCP_DECLINE
-                                                               : RV_MCP_CANCEL,
-                                  rv_json_get_obj(answer, "content"), out, err);
+    return app_mcp_enqueue_answer(at,
+                                  &(const struct mcp_reply){.run = run,
+                                                            .interrupt = interrupt,
+                                                            .action = rv_str_is(word, "accept")    ? RV_MCP_ACCEPT
+                                                                      : rv_str_is(word, "decline") ? RV_MCP_DECLINE
+                                                                                                   : RV_MCP_CANCEL,
+                                                            .content = rv_json_get_obj(answer, "content")},
+                                  out, err);
 }
 
 static int start_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, const struct offer *o,
@@ -317,10 +320,15 @@ static int start_offer(const struct rv_app_mcp_opts *opts, const struct rv_app_m
     out->waits = o->kind == OFFER_QUERY && !call->may_wait;
     if (out->waits)
         return 0;
-    return o->kind == OFFER_QUERY ? answer_query(at, arguments, &out->result, err)
-                                  : app_mcp_enqueue_answer(at, rv_json_text_or(arguments, "run", NULL),
-                                                           rv_json_text_or(arguments, "question", NULL), RV_MCP_ACCEPT,
-                                                           arguments, out, err);
+    return o->kind == OFFER_QUERY
+               ? answer_query(at, arguments, &out->result, err)
+               : app_mcp_enqueue_answer(
+                     at,
+                     &(const struct mcp_reply){.run = rv_json_text_or(arguments, "run", NULL),
+                                               .interrupt = rv_json_text_or(arguments, "question", NULL),
+                                               .action = RV_MCP_ACCEPT,
+                                               .content = arguments},
+                     out, err);
 }
 
 /* A model reads it: what the client may use instead. How many there are only tools/list can tell, which loads them. */

@@ -246,11 +246,14 @@ static int update(const struct rv_app_mcp_at *at, const struct rv_run_row *row, 
             continue;
         json_object_object_get_ex(answer, "action", &action);
         rv_str word = rv_json_str(action);
-        rc = app_mcp_enqueue_answer(at, row->id, open.items[i],
-                                    rv_str_is(word, "accept")    ? RV_MCP_ACCEPT
-                                    : rv_str_is(word, "decline") ? RV_MCP_DECLINE
-                                                                 : RV_MCP_CANCEL,
-                                    rv_json_get_obj(answer, "content"), &done, err);
+        rc = app_mcp_enqueue_answer(at,
+                                    &(const struct mcp_reply){.run = row->id,
+                                                              .interrupt = open.items[i],
+                                                              .action = rv_str_is(word, "accept")    ? RV_MCP_ACCEPT
+                                                                        : rv_str_is(word, "decline") ? RV_MCP_DECLINE
+                                                                                                     : RV_MCP_CANCEL,
+                                                              .content = rv_json_get_obj(answer, "content")},
+                                    &done, err);
     }
     return rc;
 }

@@ -41,19 +41,23 @@ static int add_row(struct rv_test_matrix *m, const char *file, const char *test,
     return b.rc;
 }
 
-static int add_cell(struct rv_test_matrix *m, const char *file, const char *name, const char *column,
-                    const struct rv_test_report *r, json_object **out, rv_err **err)
+/* Where a result stands in the matrix. Borrowed. */
+struct cell_place {
+    const char *file, *name, *column;
+};
+static int add_cell(struct rv_test_matrix *m, const struct cell_place *at, const struct rv_test_report *r,
+                    json_object **out, rv_err **err)
 {
-    json_object *row = row_of(m, file, name), *cell;
+    json_object *row = row_of(m, at->file, at->name), *cell;
     struct rv_json_build b = {.err = err};
-    int rc = row ? 0 : add_row(m, file, name, &row, err);
+    int rc = row ? 0 : add_row(m, at->file, at->name, &row, err);
 
     if (rc < 0)
         return rc;
     cell = json_object_new_object();
     if (!cell)
         return RV_FAIL(err, RV_E_NOMEM, "compare results");
-    rv_json_build_text(&b, cell, m->column_key, column);
+    rv_json_build_text(&b, cell, m->column_key, at->column);
     rv_json_build(&b, cell, "passed", json_object_new_boolean(rv_test_passed(r)));
     rv_json_build_int(&b, cell, "runs", r->rate.n);
     rv_json_build_int(&b, cell, "runs_passed", r->rate.n_passed);
@@ -302,7 +306,8 @@ static int add_combination(struct rv_test_tables *c, const char *file, const str
     if (rc == 0)
         rc = rv_buf_check(&name, "name of a row", err);
     if (rc == 0)
-        rc = add_cell(m, file, rv_buf_cstr(&name), column, r, &cell, err);
+        rc = add_cell(m, &(const struct cell_place){.file = file, .name = rv_buf_cstr(&name), .column = column}, r,
+                      &cell, err);
     if (rc == 0)
         rc = add_labels(place, cell, err);
     rv_buf_fini(&name);
@@ -316,7 +321,10 @@ int cli_test_tables_add(struct rv_test_tables *t, const char *file, const struct
     json_object *cell;
 
     return t->models.n_columns > 0
-               ? add_cell(&t->models, file, r->test->name, t->models.columns[t->models.at], r, &cell, err)
+               ? add_cell(&t->models,
+                          &(const struct cell_place){
+                              .file = file, .name = r->test->name, .column = t->models.columns[t->models.at]},
+                          r, &cell, err)
                : add_combination(t, file, r, err);
 }
 

@@ -110,19 +110,23 @@ static int list(struct rv_cli *cli, rv_err **err)
 
 /* --- work --- */
 
+/* An option that is given once for each type of task, and how it is written. Static. */
+struct typed_option {
+    const char *option, *forms;
+};
 /* "TYPE=TARGET"; room keeps the types. */
-static int read_typed(const struct rv_cli *cli, const char *option, const char *forms,
+static int read_typed(const struct rv_cli *cli, const struct typed_option *typed,
                       struct rv_worker_handler out[MAX_HANDLERS], char room[MAX_HANDLERS][MAX_TYPE + 1], size_t *n,
                       rv_err **err)
 {
     const char *given;
 
-    for (*n = 0; (given = cli_nth(cli, option, *n)); (*n)++) {
+    for (*n = 0; (given = cli_nth(cli, typed->option, *n)); (*n)++) {
         const char *eq = strchr(given, '=');
         if (!eq || eq == given || !eq[1] || eq - given > MAX_TYPE)
-            return cli_usage(cli, err, "--%s \"%s\": write %s", option, given, forms);
+            return cli_usage(cli, err, "--%s \"%s\": write %s", typed->option, given, typed->forms);
         if (*n >= MAX_HANDLERS)
-            return cli_usage(cli, err, "more than %d %ss", MAX_HANDLERS, option);
+            return cli_usage(cli, err, "more than %d %ss", MAX_HANDLERS, typed->option);
         memcpy(room[*n], given, (size_t)(eq - given));
         room[*n][eq - given] = '\0';
         out[*n] = (struct rv_worker_handler){.type = room[*n], .target = eq + 1};
@@ -167,11 +171,14 @@ static int work(struct rv_cli *cli, rv_err **err)
     if (rc == 0)
         rc = read_opts(cli, &opts, err);
     if (rc == 0)
-        rc = read_typed(cli, "handler", "TYPE=FILE or TYPE=CAPABILITY:TOOL, such as news=news.yaml", handlers, room,
-                        &opts.n_handlers, err);
+        rc = read_typed(cli,
+                        &(const struct typed_option){
+                            .option = "handler", .forms = "TYPE=FILE or TYPE=CAPABILITY:TOOL, such as news=news.yaml"},
+                        handlers, room, &opts.n_handlers, err);
     if (rc == 0)
-        rc = read_typed(cli, "script", "TYPE=FILE, such as dreaming=script.yaml", scripts, room_of_scripts,
-                        &opts.n_scripts, err);
+        rc = read_typed(
+            cli, &(const struct typed_option){.option = "script", .forms = "TYPE=FILE, such as dreaming=script.yaml"},
+            scripts, room_of_scripts, &opts.n_scripts, err);
     const struct rv_app_streams_opts streams = {.app = &cli->app};
     if (rc == 0)
         rc = rv_app_streams_new(&streams, &opts.streams, err);
