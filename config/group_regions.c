@@ -214,21 +214,26 @@ static bool is_merged(const struct group *g, const char *key)
     return false;
 }
 
-static void tell_conflict(struct region *r, struct group *g, int key, int one, int by_one, int two, int by_two)
+/* Two stages that write a key, and the ways that lead to them. */
+struct two_writers {
+    int one, by_one, two, by_two;
+};
+static void tell_conflict(struct region *r, struct group *g, int key, const struct two_writers *by)
 {
     const struct rv_branches *list = g->list;
-    const char *name = agent(r, key)->output.key, *first = agent(r, one)->name, *second = agent(r, two)->name;
+    const char *name = agent(r, key)->output.key, *first = agent(r, by->one)->name, *second = agent(r, by->two)->name;
     char hint[RV_HINT_MAX], where[2 * RV_MAX_STAGE_NAME + 64];
-    int later = by_one > by_two ? by_one : by_two, earlier = by_one > by_two ? by_two : by_one;
+    int later = by->by_one > by->by_two ? by->by_one : by->by_two,
+        earlier = by->by_one > by->by_two ? by->by_two : by->by_one;
 
     if (g->n_told++ >= MAX_CONFLICTS)
         return;
-    if (by_one > by_two) {
+    if (by->by_one > by->by_two) {
         const char *swap = first;
         first = second;
         second = swap;
     }
-    if (one == two)
+    if (by->one == by->two)
         snprintf(where, sizeof where, "both of them visit \"%s\"", first);
     else
         snprintf(where, sizeof where, "at \"%s\" and at \"%s\"", first, second);
@@ -267,7 +272,9 @@ static void write_output(struct region *r, struct group *g, int stage, const int
     int other = by[1] >= 0 && by[0] == r->writer_way[key] ? by[1] : by[0];
     if (other == r->writer_way[key])
         return;
-    tell_conflict(r, g, key, r->writer[key], r->writer_way[key], stage, other);
+    tell_conflict(r, g, key,
+                  &(const struct two_writers){
+                      .one = r->writer[key], .by_one = r->writer_way[key], .two = stage, .by_two = other});
     r->writer_way[key] = -1;
 }
 

@@ -40,7 +40,12 @@ struct search {
     bool truncated, failed;
 };
 
-static void add_matches(const struct search *s, const char *text, size_t len, float weight, bool once, float *tf,
+/* How words of a text count. */
+struct weighing {
+    float weight;
+    bool once; /* each word once, however often it stands there */
+};
+static void add_matches(const struct search *s, const char *text, size_t len, const struct weighing *how, float *tf,
                         size_t *n_words)
 {
     char word[MAX_WORD], written[MAX_WORD];
@@ -51,9 +56,9 @@ static void add_matches(const struct search *s, const char *text, size_t len, fl
         int term = words_find(&s->terms, word);
         if (n_words)
             ++*n_words;
-        if (term < 0 || (once && seen[term]))
+        if (term < 0 || (how->once && seen[term]))
             continue;
-        tf[term] += weight;
+        tf[term] += how->weight;
         seen[term] = true;
     }
 }
@@ -108,7 +113,7 @@ static void look_at_passage(struct search *s, size_t path, const struct passage 
     size_t n_words = 0;
     bool any = false;
 
-    add_matches(s, passage->text, passage->len, 1.0f, false, tf, &n_words);
+    add_matches(s, passage->text, passage->len, &(const struct weighing){.weight = 1.0f, .once = false}, tf, &n_words);
     for (size_t i = 0; i < s->terms.n && !any; i++)
         any = tf[i] > 0;
     s->n_passages++;
@@ -117,8 +122,10 @@ static void look_at_passage(struct search *s, size_t path, const struct passage 
         return;
     for (size_t i = 0; i < s->terms.n; i++)
         s->df[i] += tf[i] > 0;
-    add_matches(s, passage->heading, strlen(passage->heading), (float)TITLE_WEIGHT, true, tf, NULL);
-    add_matches(s, s->files.paths[path], strlen(s->files.paths[path]), (float)PATH_WEIGHT, true, tf, NULL);
+    add_matches(s, passage->heading, strlen(passage->heading),
+                &(const struct weighing){.weight = (float)TITLE_WEIGHT, .once = true}, tf, NULL);
+    add_matches(s, s->files.paths[path], strlen(s->files.paths[path]),
+                &(const struct weighing){.weight = (float)PATH_WEIGHT, .once = true}, tf, NULL);
     keep(s, path, passage, tf, n_words);
 }
 

@@ -85,37 +85,44 @@ static void note_error(struct walked *out, int number, const char *folder)
     snprintf(out->unread, sizeof out->unread, "%s", *folder ? folder : ".");
 }
 
-static void walk_folder(int parent, const char *name, const char *prefix, int depth, const struct rv_cap_call *call,
-                        const char *glob, struct walked *out)
+/* A folder in its parent. Borrowed. */
+struct folder_place {
+    const char *name, *prefix; /* prefix: how paths in it begin */
+    int depth;
+};
+static void walk_folder(int parent, const struct folder_place *at, const struct rv_cap_call *call, const char *glob,
+                        struct walked *out)
 {
-    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(parent, at->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     struct walked names = {0};
 
     if (fd < 0) {
-        note_error(out, is_absent(errno) ? 0 : errno, prefix);
+        note_error(out, is_absent(errno) ? 0 : errno, at->prefix);
         return;
     }
-    if (depth >= MAX_WALK_DEPTH) {
+    if (at->depth >= MAX_WALK_DEPTH) {
         out->truncated = true;
         close(fd);
         return;
     }
     names_of(dup(fd), &names);
-    note_error(out, names.error, prefix);
+    note_error(out, names.error, at->prefix);
     out->failed |= names.failed;
     out->truncated |= names.truncated;
     for (size_t i = 0; i < names.n && !out->failed && !out->error && out->n < MAX_FILES && !call->cancelled(call);
          i++) {
         char path[MAX_PATH_BYTES];
         struct stat st;
-        int len = snprintf(path, sizeof path, "%s%s%s", prefix, *prefix ? "/" : "", names.paths[i]);
+        int len = snprintf(path, sizeof path, "%s%s%s", at->prefix, *at->prefix ? "/" : "", names.paths[i]);
 
         if (len < 0 || (size_t)len >= sizeof path)
             out->truncated = true; /* no tool could name it */
         else if (fstatat(fd, names.paths[i], &st, AT_SYMLINK_NOFOLLOW) != 0)
             note_error(out, is_absent(errno) ? 0 : errno, path);
         else if (S_ISDIR(st.st_mode))
-            walk_folder(fd, names.paths[i], path, depth + 1, call, glob, out);
+            walk_folder(fd,
+                        &(const struct folder_place){.name = names.paths[i], .prefix = path, .depth = at->depth + 1},
+                        call, glob, out);
         else if (S_ISREG(st.st_mode) && (!glob || glob_match(glob, path)))
             add(out, path);
     }
@@ -135,7 +142,8 @@ void walk_all(const struct files *f, const struct rv_cap_call *call, const char 
         const struct root *root = &f->roots[i];
 
         if (!root->file)
-            walk_folder(root->fd, ".", root->label, 0, call, glob, out);
+            walk_folder(root->fd, &(const struct folder_place){.name = ".", .prefix = root->label, .depth = 0}, call,
+                        glob, out);
         else if (!glob || glob_match(glob, root->label))
             add(out, root->label);
     }
