@@ -10,7 +10,6 @@ struct schema_place {
     const char *kind, *name, *what;
     const struct rv_src *src;
 };
-/* kind and name: of the agent or test whose schema it is */
 static int check(json_object *json, const struct schema_place *at, rv_findings *findings, rv_err **err)
 {
     rv_schema *schema = NULL;

@@ -201,11 +201,11 @@ static int explain_end(struct rv_process *c, int rc, rv_err **err)
     return rc;
 }
 
-/* A question while loading: its key is true in the answer. Borrowed. */
+/* A question while loading. Borrowed. */
 struct load_question {
     const rv_buf *head;
     rv_str body;
-    const char *key;
+    const char *key; /* true in the answer to it */
 };
 /* One question while loading, and its answer: `key: true`, or an error. */
 static int ask(struct rv_process *c, const struct load_question *q, const struct rv_wait *wait, struct rv_frame *out,
