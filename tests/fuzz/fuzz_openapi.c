@@ -39,6 +39,7 @@ static void call(json_object *tool, const struct rv_openapi_opts *how)
         require(strncmp(r.url, "https://api.test/", 17) == 0);
         size_t path = strcspn(r.url + 17, "?");
         require(!memmem(r.url + 16, path + 1, "/../", 4) && !strchr(r.url, '#') && !strchr(r.url, ' '));
+        require(path < 2 || memcmp(r.url + 17 + path - 3, "/..", 3) != 0);
         for (size_t i = 0; i < r.headers.n; i++)
             require(!strpbrk(r.headers.lines[i], "\r\n"));
     }
