@@ -279,6 +279,77 @@ static void check_file(size_t n)
     rv_store_close(s);
 }
 
+/* A page in the middle is overwritten. */
+static void damage_file(void)
+{
+    char page[4096];
+    FILE *f = fopen(path, "r+b");
+
+    ck_assert_ptr_nonnull(f);
+    memset(page, 0xa5, sizeof page);
+    ck_assert_int_eq(fseek(f, 0, SEEK_END), 0);
+    long n_pages = ftell(f) / (long)sizeof page;
+    ck_assert_int_eq(fseek(f, n_pages / 2 * (long)sizeof page, SEEK_SET), 0);
+    ck_assert_uint_eq(fwrite(page, sizeof page, 1, f), 1);
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+/* Without memory SQLite may complain of more. */
+static bool says_all(const char *said, const char *whole)
+{
+    char line[200];
+
+    while ((whole = strchr(whole, '\n'))) {
+        whole++;
+        snprintf(line, sizeof line, "%.*s", (int)strcspn(whole, "\n"), whole);
+        if (!strstr(said, line))
+            return false;
+    }
+    return true;
+}
+
+/* Gives the code of the check, and its error. */
+static int check_damaged(size_t n, bool *fired, rv_err **err)
+{
+    rv_store *s = NULL;
+
+    must(rv_store_open(url, &opts, &s, err) == 0);
+    rv_fault_arm(n);
+    int rc = rv_store_check(s, err);
+    *fired = rv_fault_disarm();
+    rv_store_close(s);
+    return rc;
+}
+
+START_TEST(no_damage_is_left_out_for_want_of_memory)
+{
+    char *dir = rv_kit_tmpdir();
+    rv_err *whole = NULL;
+    bool fired = true;
+
+    snprintf(path, sizeof path, "%s/store.db", dir);
+    snprintf(copy, sizeof copy, "%s/copy.db", dir);
+    snprintf(url, sizeof url, "%s", path);
+    memset(large, 'x', sizeof large);
+    ck_assert_int_eq(live(), 0);
+    damage_file();
+    ck_assert_int_eq(check_damaged(SIZE_MAX, &fired, &whole), RV_E_IO);
+    const size_t step = rv_kit_step(rv_fault_count() / 200 + 1);
+    fired = true;
+    for (size_t n = 0; fired; n += step) {
+        rv_err *err = NULL;
+        int rc = check_damaged(n, &fired, &err);
+        bool is_told = rc == RV_E_IO && says_all(rv_err_text(err), rv_err_text(whole));
+        ck_assert_msg(is_told || (fired && (rc == RV_E_NOMEM || strcmp(rv_err_text(err), "out of memory") == 0)),
+                      "allocation %zu: %d: %s", n, rc, rv_err_text(err));
+        rv_err_free(err);
+    }
+    rv_err_free(whole);
+    remove_files();
+    rv_kit_tmpdir_remove(dir);
+}
+END_TEST
+
 START_TEST(every_allocation_may_fail_once)
 {
     char *dir = rv_kit_tmpdir();
@@ -419,6 +490,7 @@ int main(void)
     TCase *tc = tcase_create("allocations");
 
     tcase_add_test(tc, every_allocation_may_fail_once);
+    tcase_add_test(tc, no_damage_is_left_out_for_want_of_memory);
     tcase_add_test(tc, every_allocation_of_opening_in_memory_may_fail_once);
     tcase_add_test(tc, a_run_ends_with_all_its_webhooks_or_goes_on);
     suite_add_tcase(suite, tc);

@@ -253,6 +253,8 @@ static void add_problems(struct rv_report *r, rv_str rows)
         rv_buf_clear(&said);
         write_problem(line, &said);
         store_report_add_damage(r, rv_buf_cstr(&said));
+        if (said.rc < 0 && r->text.rc == 0) /* a file is not whole for want of memory */
+            r->text.rc = said.rc;
     }
     rv_buf_fini(&said);
 }
