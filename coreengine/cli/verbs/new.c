@@ -146,7 +146,7 @@ static int make_capability(struct rv_cli *cli, rv_err **err)
 static int make(struct rv_cli *cli, rv_err **err)
 {
     static const char *const kinds[] = {"pipeline", "capability"};
-    const char *kind = cli->words[0];
+    const char *kind = cli->words[0], *dot = strrchr(kind, '.');
 
     if (strcmp(kind, "pipeline") == 0)
         return make_pipeline(cli, err);
@@ -155,6 +155,11 @@ static int make(struct rv_cli *cli, rv_err **err)
     if (strcmp(kind, "agent") == 0 || strcmp(kind, "agents") == 0) {
         int rc = RV_FAIL(err, RV_E_INVALID, "unknown template \"%s\" (templates: pipeline, capability)", kind);
         rv_err_hint(err, "an agent is one YAML file; `reeve agents show general --yaml` prints one to change");
+        return rc;
+    }
+    if (dot && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0)) {
+        int rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" is a file: the kind of what it becomes is missing", kind);
+        rv_err_hint(err, "write: reeve new pipeline %s", kind);
         return rc;
     }
     const char *near = rv_nearest(rv_str_of(kind), kinds, RV_COUNT(kinds));
