@@ -7,8 +7,9 @@
 #include "coreengine/match/match.h"
 #include "coreengine/match/match_internal.h"
 
-#define MAX_TARGET  2048 /* bytes; a longer one is not a page */
-#define MAX_PARTS   128  /* folders of a path */
+#define MAX_TARGET  2048 /* bytes; a longer one is not a page, even in codes such as %20 */
+#define MAX_NAME    1024 /* bytes: what the name of a row may have: pages have no longer ones */
+#define MAX_PARTS   128  /* folders of a path: ingest walks no deeper */
 #define MAX_IN_TEXT 1000 /* bytes of [text]; a longer one is not looked at */
 #define MAX_SPAN    4000 /* bytes of a code span */
 #define MAX_NESTED  8    /* brackets within brackets */
@@ -44,8 +45,8 @@ static void decode(rv_str target, rv_buf *out)
     }
 }
 
-/* The parts of a path behind those there are: "." adds none, ".." takes one away. */
-static void add_parts(rv_str path, rv_str parts[MAX_PARTS], size_t *n)
+/* The parts of a path behind those there are: "." adds none, ".." takes one away. False: they are too many. */
+static bool add_parts(rv_str path, rv_str parts[MAX_PARTS], size_t *n)
 {
     for (size_t i = 0; i < path.len;) {
         size_t end = i;
@@ -54,10 +55,14 @@ static void add_parts(rv_str path, rv_str parts[MAX_PARTS], size_t *n)
         rv_str part = {path.ptr + i, end - i};
         if (rv_str_is(part, ".."))
             *n -= *n > 0;
-        else if (part.len > 0 && !rv_str_is(part, ".") && *n < MAX_PARTS)
+        else if (part.len > 0 && !rv_str_is(part, ".")) {
+            if (*n == MAX_PARTS)
+                return false;
             parts[(*n)++] = part;
+        }
         i = end + 1;
     }
+    return true;
 }
 
 static rv_str folder_of(rv_str path)
@@ -67,6 +72,7 @@ static rv_str folder_of(rv_str path)
     return path;
 }
 
+/* out stays empty if no page can have that path. */
 static void name_of(rv_str target, rv_str page, rv_buf *out)
 {
     rv_buf decoded = RV_BUF_INIT(MAX_TARGET + 1), path = RV_BUF_INIT(RV_MATCH_MAX_TEXT);
@@ -74,10 +80,9 @@ static void name_of(rv_str target, rv_str page, rv_buf *out)
     size_t n = 0;
 
     decode(target, &decoded);
-    if (decoded.len > 0 && decoded.ptr[0] != '/')
-        add_parts(folder_of(page), parts, &n);
-    add_parts(rv_buf_str(&decoded), parts, &n);
-    for (size_t i = 0; i < n; i++) {
+    bool is_relative = decoded.len > 0 && decoded.ptr[0] != '/';
+    bool fits = (!is_relative || add_parts(folder_of(page), parts, &n)) && add_parts(rv_buf_str(&decoded), parts, &n);
+    for (size_t i = 0; fits && i < n; i++) {
         rv_buf_puts(&path, "/");
         rv_buf_add_str(&path, parts[i]);
     }
@@ -141,7 +146,7 @@ static void add_target(struct links *l, rv_str target)
             target.len = i;
     name_of(target, l->page, &name);
     l->rc = rv_buf_check(&name, "link", l->err);
-    if (l->rc == 0 && target.len > 0 && name.len > 0 && rv_utf8_valid(rv_buf_str(&name), NULL))
+    if (l->rc == 0 && target.len > 0 && name.len > 0 && name.len <= MAX_NAME && rv_utf8_valid(rv_buf_str(&name), NULL))
         add_page(l, rv_buf_str(&name));
     rv_buf_fini(&name);
 }

@@ -208,6 +208,33 @@ START_TEST(hostile_pages_are_read_in_time)
 }
 END_TEST
 
+/* A page that cannot have that name is not meant: it keeps no other page out of the store. */
+START_TEST(links_to_what_no_page_can_be_called_are_left_out)
+{
+    rv_buf text = RV_BUF_INIT(20000), expected = RV_BUF_INIT(20000);
+
+    rv_buf_puts(&text, "[a](");
+    for (int i = 0; i < 1024; i++) {
+        rv_buf_putc(&text, 'x');
+        rv_buf_putc(&expected, 'x');
+    }
+    rv_buf_puts(&text, ".md) [b](");
+    for (int i = 0; i < 1025; i++)
+        rv_buf_putc(&text, 'y');
+    rv_buf_puts(&text, ".md) [c](");
+    for (int i = 0; i < 128; i++)
+        rv_buf_puts(&text, "a/");
+    rv_buf_puts(&text, "real.md) [d](");
+    for (int i = 0; i < 127; i++)
+        rv_buf_puts(&text, "a/");
+    rv_buf_puts(&text, "deep.md)");
+    rv_buf_puts(&expected, "|deep|");
+    check_links(rv_buf_cstr(&text), "", rv_buf_cstr(&expected));
+    rv_buf_fini(&text);
+    rv_buf_fini(&expected);
+}
+END_TEST
+
 START_TEST(links_of_a_page_have_a_limit)
 {
     rv_buf text = RV_BUF_INIT(RV_PAGE_MAX_BYTES + 100);
@@ -236,6 +263,7 @@ TCase *pages_case(void)
     tcase_add_loop_test(c, a_page_has_its_links, 0, RV_COUNT(pages));
     tcase_add_test(c, links_start_from_the_folder_of_the_page);
     tcase_add_loop_test(c, hostile_pages_are_read_in_time, 0, 11);
+    tcase_add_test(c, links_to_what_no_page_can_be_called_are_left_out);
     tcase_add_test(c, links_of_a_page_have_a_limit);
     return c;
 }
