@@ -169,7 +169,7 @@ static int read_message(rv_wire_reader *r, json_object *message, rv_err **err)
     int rc = wire_reader_thinking(r, rv_wire_text(message, "thinking"), err);
 
     if (rc == 0 && !r->is_broken)
-        rc = wire_reader_text(r, rv_wire_text(message, "content"), err);
+        rc = wire_reader_said(r, rv_json_member(message, "content"), err);
     for (size_t i = 0; rc == 0 && i < n && !r->is_broken; i++) {
         json_object *call = json_object_array_get_idx(calls, i);
         if (json_object_is_type(call, json_type_object))

@@ -147,7 +147,7 @@ static int read_content(rv_wire_reader *r, json_object *content, rv_err **err)
     int rc = 0;
 
     if (!json_object_is_type(content, json_type_array))
-        return wire_reader_text(r, rv_json_str(content), err);
+        return wire_reader_said(r, content, err);
     for (size_t i = 0; rc == 0 && i < json_object_array_length(content); i++) {
         json_object *part = json_object_array_get_idx(content, i);
         if (json_object_is_type(part, json_type_object))

@@ -206,6 +206,15 @@ int wire_reader_text(rv_wire_reader *r, rv_str text, rv_err **err)
     return 0;
 }
 
+int wire_reader_said(rv_wire_reader *r, json_object *value, rv_err **err)
+{
+    if (!value || json_object_is_type(value, json_type_string))
+        return wire_reader_text(r, rv_json_str(value), err);
+    wire_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the text of the answer is not a string but %s",
+                      rv_json_type_text(value));
+    return 0;
+}
+
 int wire_reader_thinking(rv_wire_reader *r, rv_str text, rv_err **err)
 {
     text = wire_half_join(&r->thinking_half, r->has_halves, text, &r->joined);

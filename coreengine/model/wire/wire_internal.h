@@ -89,6 +89,8 @@ RV_MUST_CHECK int wire_reader_new(const struct rv_wire_target *t, const struct w
                                   rv_llm_delta_fn on_delta, void *self, rv_wire_reader **out, rv_err **err);
 /* reader.c, calls.c: what the codecs tell of the answer. Text is given to the caller in whole UTF-8 sequences. */
 RV_MUST_CHECK int wire_reader_text(rv_wire_reader *r, rv_str text, rv_err **err);
+/** The same of a member that is to be a text: NULL is none, and a value of another type breaks the answer. */
+RV_MUST_CHECK int wire_reader_said(rv_wire_reader *r, json_object *value, rv_err **err);
 RV_MUST_CHECK int wire_reader_thinking(rv_wire_reader *r, rv_str text, rv_err **err);
 /** The call with that key, made when it is new (with key -1 always); NULL (with rc in *rc: 0 when the reply was broken
  * for having too many). The pointer dies with the next new call. */

@@ -61,8 +61,10 @@ static const struct {
      "12: expected a value, found the end of the text: {\"message\":\n"},
     {"halves of a character", TEXT("\\ud83d") TEXT("\\ude00") DONE("\"stop\"", ""),
      "text \xF0\x9F\x98\x80\nfinish stop\n= \xF0\x9F\x98\x80\nfinish stop\n"},
-    {"a number where a text should be",
-     LINE("\"content\":7,\"thinking\":{},\"tool_calls\":7") DONE("7", ",\"eval_count\":-3"),
+    {"a number where a text should be", LINE("\"content\":7"),
+     "= \n! protocol retryable billed: ollama:qwen3: the text of the answer is not a string but integer\n"},
+    {"other members of another type",
+     LINE("\"content\":\"\",\"thinking\":{},\"tool_calls\":7") DONE("7", ",\"eval_count\":-3"),
      "finish stop\n= \nfinish stop\n"},
 };
 

@@ -284,6 +284,8 @@ static const struct {
     {"no finish reason", "{\"choices\":[{\"message\":{\"content\":\"x\"}}]}", "text x\n= x\nfinish -\n"},
     {"an error under a good status", "{\"error\":{\"message\":\"slow down\",\"code\":429}}",
      "= \n! rate_limited retryable billed: openai:gpt-x: the provider broke off: slow down\n"},
+    {"content of another type", "{\"choices\":[{\"message\":{\"content\":5},\"finish_reason\":\"stop\"}]}",
+     "= \n" PROTOCOL_FAILED "the text of the answer is not a string but integer\n"},
     {"no choices", "{\"id\":\"x\"}", "= \n" PROTOCOL_FAILED "the answer has no choices\n"},
     {"cut off", "{\"choices\":[{\"message\":{\"cont",
      "= \n" PROTOCOL_FAILED "the answer cannot be understood: its JSON: line 1, column 30: expected '\"' to end "
