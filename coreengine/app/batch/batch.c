@@ -75,7 +75,7 @@ static bool read_line(struct batch *b)
     }
     b->is_read = what == BATCH_END;
     b->is_waiting = what == BATCH_LATER;
-    if (b->is_read || b->is_waiting)
+    if (b->is_read || b->is_waiting || what == BATCH_PAUSE)
         return false;
     struct slot *s = &b->slots[(b->head + b->n_used++) % b->n_slots];
     s->is_open = true;

@@ -21,6 +21,7 @@ enum batch_read {
     BATCH_LINE,
     BATCH_LONG,  /* a line that is too long, and was not kept */
     BATCH_LATER, /* nothing is there yet: wait until fd is readable */
+    BATCH_PAUSE, /* a line is long, and its end was not read yet: the loop may look at other things first */
     BATCH_END,
 };
 RV_MUST_CHECK int batch_reader_open(const char *path, struct batch_reader *out, rv_err **err);

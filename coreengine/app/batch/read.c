@@ -10,7 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PIECE ((size_t)64 << 10) /* bytes that are read at once */
+#define PIECE         ((size_t)64 << 10) /* bytes that are read at once */
+#define PIECES_A_TURN 16                 /* read in search of one line's end, before the loop sees to signals */
 
 static int fail(const struct batch_reader *r, const char *what, rv_err **err)
 {
@@ -118,7 +119,7 @@ static bool take(struct batch_reader *r, rv_str *line)
 
 int batch_reader_next(struct batch_reader *r, enum batch_read *what, rv_str *line, rv_err **err)
 {
-    for (;;) {
+    for (int n = 0;; n++) {
         bool is_later = false;
         if (take(r, line)) {
             bool was_long = r->skips || line->len > BATCH_MAX_LINE;
@@ -138,11 +139,11 @@ int batch_reader_next(struct batch_reader *r, enum batch_read *what, rv_str *lin
             r->skips = true;
             r->at = r->seen = r->text.len;
         }
-        int rc = fill(r, &is_later, err);
+        int rc = n < PIECES_A_TURN ? fill(r, &is_later, err) : 0;
         if (rc < 0)
             return rc;
-        if (is_later) {
-            *what = BATCH_LATER;
+        if (is_later || n == PIECES_A_TURN) {
+            *what = is_later ? BATCH_LATER : BATCH_PAUSE;
             return 0;
         }
     }
