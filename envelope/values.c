@@ -372,11 +372,17 @@ static int united(json_object *old, json_object *value, json_object **out, rv_er
 int env_merged_value(json_object *old, bool has_old, enum rv_merge_mode mode, json_object *value, json_object **out,
                      rv_err **err)
 {
-    if (mode == RV_MERGE_APPEND)
+    switch (mode) {
+    case RV_MERGE_APPEND:
         return appended(old, has_old, value, out, err);
-    if (mode == RV_MERGE_DICT && json_object_is_type(old, json_type_object) &&
-        json_object_is_type(value, json_type_object))
-        return united(old, value, out, err);
+    case RV_MERGE_DICT:
+        if (json_object_is_type(old, json_type_object) && json_object_is_type(value, json_type_object))
+            return united(old, value, out, err);
+        break;
+    case RV_MERGE_REPLACE:
+    case RV_N_MERGE_MODES:
+        break;
+    }
     *out = json_object_get(value);
     return 0;
 }
