@@ -11,9 +11,9 @@
     R(X, MODEL_NO_KEY, SERVER, "model_no_key", "no key for the model's provider is set",                               \
       "set the variable that the text names, or api_key of the role")                                                  \
     R(X, MODEL_REFUSED, SERVER, "model_refused", "the provider refused the key (HTTP 401, 403, 407)",                  \
-      "check the key and what it may do; `reeve doctor` tries it")                                                     \
+      "check the key and what it may do")                                                                              \
     R(X, MODEL_NO_CONNECTION, SERVER, "model_no_connection", "no connection to the provider, or it broke",             \
-      "check base_url, the network and the proxy; `reeve doctor` tries the address")                                   \
+      "check base_url, the network and the proxy")                                                                     \
     R(X, MODEL_RATE_LIMITED, SERVER, "model_rate_limited", "the provider's rate limit or quota is used up",            \
       "wait, lower requests_per_minute or max_concurrent, or raise the quota at the provider")                         \
     R(X, MODEL_OVERLOADED, SERVER, "model_overloaded", "the provider is overloaded or has a fault",                    \
@@ -30,7 +30,7 @@
       "change the prompt")                                                                                             \
     R(X, MODEL_DECLINED, REQUEST, "model_declined", "the model declined to answer", "change the prompt")               \
     R(X, MODEL_FAILED, SERVER, "model_failed", "a model call failed for another reason",                               \
-      "`reeve doctor` tests the model")                                                                                \
+      "--debug-payload FILE keeps the request, which can be sent by hand")                                             \
     R(X, OUTPUT_UNREADABLE, REQUEST, "output_unreadable", "the reply has no JSON object, or is cut off or not UTF-8",  \
       "ask for a JSON object in the prompt, set output_mode: text for plain text, raise max_tokens, or set "           \
       "output_schema")                                                                                                 \
