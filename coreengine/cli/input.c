@@ -100,6 +100,12 @@ static int set(json_object *root, const char *assignment, rv_err **err)
             return value ? rv_json_set_take(at, key, value, err) : rv_json_set_null(at, key, err);
         }
         json_object *next = rv_json_get_obj(at, key);
+        if (!next && rv_json_member(at, key)) {
+            int rc = RV_FAIL(err, RV_E_INVALID, "--set %s: \"%.*s\" has a value, which would be lost", assignment,
+                             (int)(part + n - assignment), assignment);
+            rv_err_hint(err, "use another name, or give the whole as one object");
+            return rc;
+        }
         if (!next) {
             next = json_object_new_object();
             int rc = rv_json_set_take(at, key, next, err);

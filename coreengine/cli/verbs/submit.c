@@ -108,6 +108,8 @@ static int submit_env(struct rv_cli *cli, struct rv_app_run *run, const rv_envel
     struct rv_app_submitted out;
     rv_buf text = RV_BUF_INIT(RV_STORE_MAX_ID + 2);
 
+    if (how.key && how.key[0] == '\0')
+        return RV_FAIL(err, RV_E_INVALID, "--key is empty: name what must not be done twice, or leave it out");
     int rc = cli_values(cli, "label", labels, RV_COUNT(labels), &how.n_labels, err);
     if (rc == 0)
         rc = cli_int(cli, "priority", -RV_TASK_MAX_PRIORITY, RV_TASK_MAX_PRIORITY, &how.priority, err);
