@@ -216,7 +216,9 @@ static int fail_not_found(const struct rv_plugins *p, const char *name, rv_err *
     nearest = rv_nearest(rv_str_of(name), (const char *const *)names, n);
     rc = RV_FAIL(err, RV_E_NOT_FOUND, "no capability \"%s\" in %s", name,
                  p->n_dirs ? rv_buf_cstr(&places) : "an empty capability path");
-    if (nearest)
+    if (nearest && strcmp(nearest, name) == 0)
+        rv_err_hint(err, "something is called %s.so there, but it is not a regular file", name);
+    else if (nearest)
         rv_err_hint(err, "did you mean \"%s\"?", nearest);
     else
         rv_err_hint(err, "give --capability-path DIR, set REEVE_CAPABILITY_PATH, or write a path such as ./%s.so",
