@@ -111,19 +111,25 @@ static const struct rv_key_word *words_of(const struct rv_key *keys)
     return keys == test_keys ? config_test_words : keys == config_test_expect_table.keys ? config_expect_words : NULL;
 }
 
+static struct rv_key_reader reader_of(struct rv_loader *l, const struct rv_node *test)
+{
+    const struct rv_node *name = rv_node_get(test, "name");
+
+    return (struct rv_key_reader){.arena = l->arena,
+                                  .findings = l->findings,
+                                  .owner_kind = "test",
+                                  .owner_name = name && name->kind == RV_NODE_STR ? name->text.ptr : NULL,
+                                  .user = l,
+                                  .words = words_of,
+                                  .page = "pipelines"};
+}
+
 static void read_test(struct rv_loader *l, const struct rv_test_node *t, struct rv_test_config *test)
 {
-    const struct rv_node *name = rv_node_get(t->node, "name");
-    struct rv_key_reader r = {.arena = l->arena,
-                              .findings = l->findings,
-                              .owner_kind = "test",
-                              .user = l,
-                              .words = words_of,
-                              .page = "pipelines"};
+    struct rv_key_reader r = reader_of(l, t->node);
 
     test->src = t->node->src;
     test->node = t->node;
-    r.owner_name = name && name->kind == RV_NODE_STR ? name->text.ptr : NULL;
     rv_keys_read(&r, t->node, test_keys, RV_COUNT(test_keys), test);
     test->place = t->place;
     if (test->name)
@@ -136,15 +142,8 @@ static void read_test(struct rv_loader *l, const struct rv_test_node *t, struct 
 
 static void read_entry(struct rv_loader *l, const struct rv_node *node, size_t written, struct rv_test_nodes *nodes)
 {
-    struct rv_key_reader r = {.arena = l->arena,
-                              .findings = l->findings,
-                              .owner_kind = "test",
-                              .user = l,
-                              .words = words_of,
-                              .page = "pipelines"};
-    const struct rv_node *name = rv_node_get(node, "name");
+    struct rv_key_reader r = reader_of(l, node);
 
-    r.owner_name = name && name->kind == RV_NODE_STR ? name->text.ptr : NULL;
     config_read_test_cases(&r, node, written, nodes);
     if (r.rc < 0)
         l->rc = r.rc;
