@@ -33,7 +33,8 @@ struct life {
 
 static int bad_address(const char *text, rv_err **err)
 {
-    int rc = RV_FAIL(err, RV_E_INVALID, "--listen %s: write ADDRESS:PORT with a numeric address", text);
+    int rc = RV_FAIL(err, RV_E_INVALID,
+                     "--listen %s: write ADDRESS:PORT with a numeric address and a port from 0 to 65535", text);
 
     rv_err_hint(err, "for example 127.0.0.1:8080, 0.0.0.0:8080 or [::1]:8080");
     return rc;
