@@ -27,6 +27,9 @@ static bool is_own_key(const char *key, bool has_item)
     return false;
 }
 
+static const char line_forms[] =
+    "a line is JSON: a text in quotes, or a state such as {\"raw_input\": \"...\", \"metadata\": {...}}";
+
 static int refuse_key(const char *key, const char *const *keys, size_t n, rv_err **err)
 {
     const char *near = rv_nearest(rv_str_of(key), keys, n);
@@ -35,7 +38,7 @@ static int refuse_key(const char *key, const char *const *keys, size_t n, rv_err
     if (near)
         rv_err_hint(err, "did you mean \"%s\"?", near);
     else
-        rv_err_hint(err, "a line is a text, or a state such as {\"raw_input\": \"...\", \"metadata\": {...}}");
+        rv_err_hint(err, "%s", line_forms);
     return rc;
 }
 
@@ -171,10 +174,13 @@ static int parse(rv_str text, json_object **out, rv_err **err)
         return 0;
     if (strncmp(rv_err_text(cause), lead, sizeof lead - 1) != 0) {
         rv_err_pass(err, cause);
-        return rc;
+    } else {
+        RV_IGNORE(RV_FAIL(err, rc, "invalid JSON: %s", rv_err_text(cause) + sizeof lead - 1),
+                  "the code is that of cause");
+        rv_err_free(cause);
     }
-    RV_IGNORE(RV_FAIL(err, rc, "invalid JSON: %s", rv_err_text(cause) + sizeof lead - 1), "the code is that of cause");
-    rv_err_free(cause);
+    if (rc == RV_E_PARSE)
+        rv_err_hint(err, "%s", line_forms);
     return rc;
 }
 

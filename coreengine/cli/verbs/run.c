@@ -527,15 +527,12 @@ const struct rv_cli_verb verb_run = {
     .text =
         "Loads the pipeline, opens its capabilities and runs its stages. In a pipe it prints the answer only; on a\n"
         "terminal it also shows each stage and a timeline. A run that waits for a person exits with 3 and prints the\n"
-        "command that answers it. If the reader of its output goes away, the run still continues to its end.\n"
-        "With --batch each line of a file is a run: a text, or a state such as {\"raw_input\": \"...\", \"metadata\": "
-        "{}}.\n"
-        "One result line each comes in the order of the lines. The same command goes on with a batch that was "
-        "stopped:\n"
-        "lines that the store has an answer for are not run again.\n"
-        "With --watch it runs again when a file in the folders of the pipeline, its script or the agents has changed "
-        "what\n"
-        "a run is started with.",
+        "command that answers it. If the reader of its output goes away, the run still continues to its end.\n\n"
+        "With --batch each line of a file is a run in JSON: a text in quotes, or a state such as\n"
+        "{\"raw_input\": \"...\", \"metadata\": {}}. One result line each comes in the order of the lines. The same\n"
+        "command goes on with a batch that was stopped: lines that the store has an answer for are not run again.\n\n"
+        "With --watch it runs again when a file in the folders of the pipeline, its script or the agents has changed\n"
+        "what a run is started with.",
     .examples = "reeve run pipelines/ask-docs.yaml --input \"how are errors made?\"   # ask\n"
                 "echo hi | reeve run pipelines/hooks.yaml --input - --json | jq .response   # in a pipe\n"
                 "reeve run pipelines/loop.yaml --script pipelines/scripts/loop.yaml --events   # without any model\n"
