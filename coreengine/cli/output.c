@@ -114,7 +114,9 @@ int cli_flush(int status, bool outlives_reader)
         fprintf(stderr, "reeve: write to standard output: %s\n",
                 write_errno == ENOBUFS ? "its reader is more than 1 GiB behind, the rest is lost"
                                        : strerror(write_errno));
-    return status == RV_EXIT_COMPLETED ? RV_EXIT_FAILED : status;
+    if (status != RV_EXIT_COMPLETED)
+        return status;
+    return write_errno == ENOSPC || write_errno == EDQUOT ? RV_EXIT_SCARCE : RV_EXIT_FAILED;
 }
 
 int cli_exit_of(enum rv_run_status status)
