@@ -145,10 +145,13 @@ RV_MUST_CHECK int cli_span(const struct rv_cli *cli, const char *name, int64_t n
 /** A verb by its name; sub (may be NULL) names one below it. NULL: there is none. */
 const struct rv_cli_verb *cli_find_verb(const char *name, const char *sub);
 
+/* help.c */
+/** As wide as the terminal, 100 columns at most. verb NULL: the overview. */
+void cli_write_help(const struct rv_cli_verb *verb, const struct rv_cli *cli, rv_buf *b);
+
 /* pages.c */
-void cli_write_help(const struct rv_cli_verb *verb, bool color, rv_buf *b); /* NULL: the overview */
-void cli_write_man(const struct rv_cli_verb *verb, rv_buf *b);              /* NULL: reeve(1) */
-void cli_write_reference(rv_buf *b);                                        /* docs/reference/cli.md */
+void cli_write_man(const struct rv_cli_verb *verb, rv_buf *b); /* NULL: reeve(1) */
+void cli_write_reference(rv_buf *b);                           /* docs/reference/cli.md */
 /* completion.c */
 RV_MUST_CHECK int cli_write_completion(rv_str shell, rv_buf *b, rv_err **err); /* bash, zsh, fish */
 

@@ -83,7 +83,7 @@ static int unknown_verb(struct rv_cli *cli, const struct rv_cli_verb *parent, co
 static int print_help(const struct rv_cli *cli, const struct rv_cli_verb *verb)
 {
     rv_buf text = RV_BUF_INIT(1 << 20);
-    cli_write_help(verb, cli->out_color, &text);
+    cli_write_help(verb, cli, &text);
     cli_out(rv_buf_str(&text));
     rv_buf_fini(&text);
     return RV_EXIT_COMPLETED;
