@@ -172,11 +172,10 @@ int srv_agent_put(struct srv_call *c, rv_err **err)
 
 int srv_agent_delete(struct srv_call *c, rv_err **err)
 {
-    int rc = rv_store_delete_schema(c->store, &c->app.scope, KIND, c->args[0], srv_now_us(), err);
+    int rc = rv_agents_delete(c->handles->sources.agents, &c->app.scope, c->args[0], err);
 
     if (rc < 0)
         return rc;
-    rv_agents_forget(c->handles->sources.agents);
     rv_jw w = srv_call_json(c, 200);
     rv_jw_raw(&w, RV_STR_LIT("{\"deleted\":true}"));
     return 0;

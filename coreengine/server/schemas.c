@@ -142,11 +142,11 @@ int srv_schema_delete(struct srv_call *c, rv_err **err)
         return say_missing(rc, err);
     const char *name = rv_json_text_or(row, "name", "");
     const char *kind = rv_json_text_or(row, "kind", "");
-    rc = rv_store_delete_schema(c->store, &c->app.scope, kind, name, srv_now_us(), err);
+    rc = strcmp(kind, AGENT) == 0 ? rv_agents_delete(c->handles->sources.agents, &c->app.scope, name, err)
+                                  : rv_store_delete_schema(c->store, &c->app.scope, kind, name, srv_now_us(), err);
     json_object_put(row);
     if (rc < 0)
         return rc;
-    rv_agents_forget(c->handles->sources.agents);
     rv_jw w = srv_call_json(c, 200);
     rv_jw_raw(&w, RV_STR_LIT("{\"deleted\":true}"));
     return 0;

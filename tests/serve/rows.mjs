@@ -83,6 +83,10 @@ equal([faulty.status, faulty.json?.valid, faulty.json?.findings.length > 0], [20
 equal((await call(server, 'PUT', '/agents', 'name: [')).status, 400, 'which is not kept')
 equal((await call(server, 'DELETE', '/agents/cook')).json.deleted, true, 'it is deleted')
 equal((await call(server, 'GET', '/agents/cook')).status, 404, 'and gone')
+equal((await call(server, 'POST', '/query', {mode: 'LOOKUP', key: 'general'})).json.length, 1, 'one that is built in is a row')
+const kept = await call(server, 'DELETE', '/agents/general')
+equal(kept.status, 404, 'which no user stored')
+check(kept.text.includes('is built in by p8'), 'as the answer says', kept.text)
 
 // --- entities, queries, feedback
 const row = (await call(server, 'POST', '/entities/ontologies', {name: 'Dentist', content: 'Teeth.', tags: ['health']})).json

@@ -403,6 +403,32 @@ int rv_agents_register(rv_agents *a, const struct rv_store_scope *scope, size_t 
     return rc;
 }
 
+/* --- deleted --- */
+
+/* A row that registering wrote was not stored by a person: deleted, it would be registered again. */
+int rv_agents_delete(rv_agents *a, const struct rv_store_scope *scope, const char *name, rv_err **err)
+{
+    struct rv_schema_row row = {.id = NULL};
+    struct given given;
+    bool has_row = false;
+    int rc = agents_catch_up(a, err);
+
+    if (rc == 0)
+        rc = find_row(a, scope, name, &row, &has_row, err);
+    if (rc == 0 && find_given(a, name, &given) && (!has_row || is_registered(&row))) {
+        rc = RV_FAIL(err, RV_E_NOT_FOUND, "agent \"%s\" is %s %s and cannot be deleted", name,
+                     strcmp(given.source, "file") == 0 ? "in the file" : "built in by", given.place);
+        rv_err_hint(err, "to change it store an agent of the same name, which takes precedence");
+    } else if (rc == 0 && (!has_row || strcmp(row.user, scope->user ? scope->user : "") != 0)) {
+        rc = RV_FAIL(err, RV_E_NOT_FOUND, "the store has no agent \"%s\" of this owner", name);
+    } else if (rc == 0) {
+        rc = rv_store_delete_schema(a->store, scope, RV_AGENTS_KIND, name, a->clock.now_us(a->clock.self), err);
+        rv_agents_forget(a);
+    }
+    rv_schema_row_fini(&row);
+    return rc;
+}
+
 /* --- made, asked, freed --- */
 
 static int copy_dirs(rv_agents *a, const struct rv_agents_opts *opts, rv_err **err)

@@ -61,6 +61,9 @@ struct rv_agent_text {
 /** Put a document into the store: it is checked first. */
 RV_MUST_CHECK int rv_agents_put(rv_agents *a, const struct rv_store_scope *scope, const struct rv_agent_text *given,
                                 bool *changed, rv_err **err);
+/** Delete what a person stored: the user's own (scope user "" or NULL: everybody's). RV_E_NOT_FOUND: nothing was, or
+ * the agent is built in or in a file. For handles with a store. */
+RV_MUST_CHECK int rv_agents_delete(rv_agents *a, const struct rv_store_scope *scope, const char *name, rv_err **err);
 /** Make all agents of capabilities and folders rows of the store, as their first use does, so that LOOKUP and SQL find
  *  them before. What is there already is passed over. *n: how many were written; without `registers` how many would be.
  *  RV_E_NOMEM, what the store says. */

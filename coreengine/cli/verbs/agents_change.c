@@ -6,7 +6,6 @@
 #include <string.h>
 
 #define MAX_TEXT_BYTES ((size_t)64 << 20) /* of all documents that are printed */
-#define KIND           "agent"
 
 /* Reads a file and what it is. *out NULL with 0: findings say why. text and findings are the caller's. */
 static int read_document(const char *path, rv_buf *text, rv_findings **findings, struct rv_agentdoc **out, rv_err **err)
@@ -177,26 +176,20 @@ static void say_what_is_left(struct rv_app_sources *sources, const char *name, r
 {
     struct rv_agents_found found;
 
-    rv_agents_forget(sources->agents);
     if (rv_agents_find(sources->agents, &sources->scope, name, &found, NULL) == 0) {
         rv_buf_puts(b, "; its name now means the one ");
         cli_write_source(&found, b);
     }
 }
 
-static int no_such_agent(struct rv_app_sources *sources, const char *name, rv_err **err)
+/* The user has no agent of that name, but the one that all users share is stored. */
+static void hint_at_shared(struct rv_app_sources *sources, const char *name, rv_err **err)
 {
-    rv_buf where = RV_BUF_INIT(8192);
     struct rv_agents_found found;
-    int rc = RV_FAIL(err, RV_E_NOT_FOUND, "the store has no agent \"%s\" of this owner", name);
 
-    if (rv_agents_find(sources->agents, &sources->scope, name, &found, NULL) == 0) {
-        cli_write_source(&found, &where);
-        rv_err_hint(err, "the name refers to the one %s%s", rv_buf_cstr(&where),
-                    strcmp(found.source, "store") == 0 ? ", which all users share: --shared deletes it" : "");
-    }
-    rv_buf_fini(&where);
-    return rc;
+    if (sources->scope.user && rv_agents_find(sources->agents, &sources->scope, name, &found, NULL) == 0 &&
+        strcmp(found.source, "store") == 0)
+        rv_err_hint(err, "the name refers to the one in the store that all users share: --shared deletes it");
 }
 
 static int delete_agent(struct rv_cli *cli, rv_err **err)
@@ -204,7 +197,6 @@ static int delete_agent(struct rv_cli *cli, rv_err **err)
     const char *name = cli->words[0];
     struct rv_app_sources sources;
     rv_buf said = RV_BUF_INIT(8192);
-    rv_err *cause = NULL;
 
     int rc = rv_app_sources_open(&cli->app, RV_APP_STORE_CHANGE, &sources, err);
     if (rc < 0)
@@ -212,13 +204,10 @@ static int delete_agent(struct rv_cli *cli, rv_err **err)
     struct rv_store_scope whose = sources.scope;
     if (cli_flag(cli, "shared"))
         whose.user = NULL;
-    rc = rv_store_delete_schema(sources.store, &whose, KIND, name, rv_app_now_us(), &cause);
+    rc = rv_agents_delete(sources.agents, &whose, name, err);
     if (rc == RV_E_NOT_FOUND) {
-        rv_err_free(cause);
-        rc = no_such_agent(&sources, name, err);
-    } else if (rc < 0) {
-        rv_err_pass(err, cause);
-    } else {
+        hint_at_shared(&sources, name, err);
+    } else if (rc == 0) {
         rv_buf_printf(&said, "agent %s is deleted", name);
         say_what_is_left(&sources, name, &said);
         rv_buf_putc(&said, '\n');
