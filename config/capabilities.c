@@ -86,6 +86,7 @@ static void read_mapping(struct rv_key_reader *r, const struct rv_node *node, st
     struct raw_capability raw = {0};
     const struct rv_node *config = rv_node_get(node, "config");
     struct rv_indirection how = {0};
+    const struct rv_node *named;
 
     rv_keys_read(r, node, capability_keys, RV_COUNT(capability_keys), &raw);
     out->isolation = raw.isolation == RV_UNSET ? RV_ISOLATION_NONE : raw.isolation;
@@ -99,8 +100,8 @@ static void read_mapping(struct rv_key_reader *r, const struct rv_node *node, st
     if (raw.has_name == raw.has_path)
         rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL,
                         raw.has_name ? "\"name\" and \"path\" exclude each other" : "\"name\" or \"path\" is required");
-    else if (raw.name && raw.path)
-        set_name(r, rv_str_of(raw.has_path ? raw.path : raw.name), raw.has_path, &node->src, out);
+    else if ((named = rv_node_get(node, raw.has_path ? "path" : "name")) && named->kind == RV_NODE_STR)
+        set_name(r, named->text, raw.has_path, &named->src, out); /* else its type is a finding already */
     if (config && config->kind == RV_NODE_MAP)
         out->config = config_resolve_indirections(l, config, &how);
 }

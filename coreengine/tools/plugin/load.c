@@ -459,7 +459,7 @@ int rv_plugins_load_all(rv_plugins *p, const struct rv_pipeline *pipeline, rv_fi
     for (size_t i = 0; i < pipeline->n_capabilities; i++) {
         const struct rv_capability_config *which = &pipeline->capabilities[i];
         rv_err *why = NULL;
-        int rc = rv_plugins_load(p, which, &why);
+        int rc = which->name[0] ? rv_plugins_load(p, which, &why) : 0; /* else reading it made a finding */
 
         if (rc == RV_E_NOMEM) {
             rv_err_free(why);

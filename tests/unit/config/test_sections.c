@@ -62,7 +62,7 @@ static const struct {
      "t.yaml:2:16: error: pipeline \"x\": \"capabilities[0]\" must be a name or a map, not integer\n"
      "t.yaml:2:19: error: capability: \"name\" or \"path\" is required\n"
      "t.yaml:2:23: error: capability \"a\": \"name\" and \"path\" exclude each other\n"
-     "t.yaml:2:43: error: capability: the name of a capability is empty\n"
+     "t.yaml:2:50: error: capability: the name of a capability is empty\n"
      "t.yaml:2:76: error: capability \"c\": isolation is \"jail\", which is not a valid isolation\n"
      "  hint: legal: none, process\n"},
     /* execution (4.6, W23) */
