@@ -3,6 +3,9 @@
 
 #include "config/analysis/lint_internal.h"
 
+#define MAX_PATH_STAGES 12   /* of a cycle that a finding prints: more cannot be taken in at a glance */
+#define MAX_PATH        2048 /* bytes of them: a finding keeps no more */
+
 /* What a resumed run goes on with after an interrupt: the configured stage, or the same one again. */
 static int resume_stage(const struct rv_pipeline *p, int target, int from)
 {
@@ -212,6 +215,89 @@ static void add_resume_entries(const struct rv_pipeline *p, struct reach *r)
     spread(&r->arcs, &r->out, HOPS_FROM, r->hops, r->queue);
 }
 
+/* Where stages that never lead to the end go on: each way of theirs leads to such a stage, so one way of each, followed
+ * far enough, comes round again. */
+struct circles {
+    const struct reach *r;
+    int *next; /* owned; -1: no way at all */
+    int *seen; /* owned; 0: not followed; else 1 + the stage whose walk came here first */
+};
+
+static bool is_stuck(const struct reach *r, size_t stage)
+{
+    return r->hops[stage] >= 0 && r->to_end[stage] < 0;
+}
+
+static int circles_init(const struct rv_pipeline *p, const struct reach *r, struct circles *out, rv_err **err)
+{
+    out->r = r;
+    out->next = calloc(p->n_agents, sizeof *out->next);
+    out->seen = calloc(p->n_agents, sizeof *out->seen);
+    if (!out->next || !out->seen)
+        return RV_FAIL(err, RV_E_NOMEM, "follow stages that never lead to the end");
+    for (size_t i = 0; i < p->n_agents; i++) {
+        out->next[i] = -1;
+        for (size_t k = r->out.start[i]; is_stuck(r, i) && out->next[i] < 0 && k < r->out.start[i + 1]; k++) {
+            const struct lint_arc *arc = &r->arcs.items[r->out.order[k]];
+            if (!arc->is_whole)
+                out->next[i] = arc->to;
+        }
+    }
+    return 0;
+}
+
+static void circles_fini(struct circles *c)
+{
+    free(c->next);
+    free(c->seen);
+}
+
+/* One finding, at the first of its stages in the file. A stage without a way on is told alone. */
+static void tell_circle(const struct rv_pipeline *p, const struct circles *c, int first, rv_findings *findings)
+{
+    static const char hint[] = "only a bound or a failure can end the run there; let a rule or default_next lead on";
+    RV_AUTO(rv_buf_fini) rv_buf path = RV_BUF_INIT(MAX_PATH);
+    int n = 0;
+
+    for (int from = first, i = c->next[from]; i >= 0 && i != from; i = c->next[i])
+        first = i < first ? i : first;
+    struct rv_src src = lint_stage_src(&p->agents[first]);
+    if (c->next[first] < 0) {
+        rv_findings_add(findings, RV_SEVERITY_WARNING, &src, hint, "stage \"%s\" never leads to \"end\"",
+                        p->agents[first].name);
+        return;
+    }
+    rv_buf_puts(&path, p->agents[first].name);
+    for (int i = c->next[first]; i != first; i = c->next[i], n++)
+        if (n < MAX_PATH_STAGES)
+            rv_buf_printf(&path, " -> %s", p->agents[i].name);
+    if (n > MAX_PATH_STAGES)
+        rv_buf_printf(&path, " -> (%d more)", n - MAX_PATH_STAGES);
+    rv_findings_add(findings, RV_SEVERITY_WARNING, &src, hint, "the cycle %s -> %s never leads to \"end\"",
+                    rv_buf_cstr(&path), p->agents[first].name);
+}
+
+static int lint_circles(const struct rv_pipeline *p, const struct reach *r, rv_findings *findings, rv_err **err)
+{
+    struct circles c;
+    int rc = circles_init(p, r, &c, err);
+
+    for (int i = 0; rc == 0 && i < (int)p->n_agents; i++) {
+        int at = i, last = i;
+
+        if (!is_stuck(r, (size_t)i) || c.seen[i])
+            continue;
+        for (; at >= 0 && !c.seen[at]; at = c.next[at]) {
+            c.seen[at] = 1 + i;
+            last = at;
+        }
+        if (at < 0 || c.seen[at] == 1 + i) /* else it leads to one that was told */
+            tell_circle(p, &c, at < 0 ? last : at, findings);
+    }
+    circles_fini(&c);
+    return rc;
+}
+
 static void lint_stages(const struct rv_pipeline *p, const struct reach *r, rv_findings *findings)
 {
     for (size_t i = 0; i < p->n_agents; i++) {
@@ -224,10 +310,6 @@ static void lint_stages(const struct rv_pipeline *p, const struct reach *r, rv_f
                                "leads to \"end\"",
                                "stage \"%s\" is never reached: no route leads to it from \"%s\"", a->name,
                                p->agents[0].name);
-        else if (r->to_end[i] < 0)
-            rv_findings_add(findings, RV_SEVERITY_WARNING, &src,
-                            "only a bound or a failure can end the run there; let a rule or default_next lead on",
-                            "stage \"%s\" never leads to \"end\"", a->name);
     }
 }
 
@@ -247,6 +329,7 @@ int lint_reachable(const struct rv_pipeline *p, const struct rv_routes *routes, 
     spread(&r.arcs, &r.in, HOPS_TO, r.to_end, r.queue);
     add_resume_entries(p, &r);
     lint_stages(p, &r, findings);
+    rc = lint_circles(p, &r, findings, err);
 done:
     reach_fini(&r);
     return rc;

@@ -55,6 +55,17 @@ static void no_way_out(struct world *w)
     world_rule(w, 0, "done", "true", RV_TARGET_END);
     world_default(w, 2, 1);
 }
+static void two_ways_round(struct world *w)
+{
+    world_rule(w, 0, "again", "true", 0);
+    world_default(w, 0, 2);
+    world_default(w, 2, 1);
+    world_default(w, 1, 2);
+}
+static void all_the_way_round(struct world *w)
+{
+    world_default(w, 2, 0);
+}
 static void asks_for_ever(struct world *w)
 {
     world_default(w, 2, RV_TARGET_CLARIFICATION);
@@ -203,11 +214,12 @@ static const struct {
     {"parallel runs need no routes",
      unreachable_in_parallel,
      {"stage \"s1\": default_next is not used in parallel mode"}},
-    {"no way out", no_way_out, {"stage \"s1\" never leads to \"end\"", "stage \"s2\" never leads to \"end\""}},
-    {"asks for ever",
-     asks_for_ever,
-     {"stage \"s0\" never leads to \"end\"", "stage \"s1\" never leads to \"end\"",
-      "stage \"s2\" never leads to \"end\""}},
+    {"no way out", no_way_out, {"the cycle s1 -> s2 -> s1 never leads to \"end\""}},
+    {"two cycles, and stages that lead to one",
+     two_ways_round,
+     {"the cycle s0 -> s0 never leads to \"end\"", "the cycle s1 -> s2 -> s1 never leads to \"end\""}},
+    {"a cycle of all", all_the_way_round, {"the cycle s0 -> s1 -> s2 -> s0 never leads to \"end\""}},
+    {"asks for ever", asks_for_ever, {"the cycle s2 -> s2 never leads to \"end\""}},
     {"a yes ends it", a_yes_ends_it, {NULL}},
     {"a yes goes along default_next", a_yes_reaches, {NULL}},
     {"an answer leads back to a model",
