@@ -83,6 +83,8 @@ static const struct {
     {"did not find expected ',' or '}'", 0, "a \",\" or the closing \"}\" is missing",
      "close it, and put a comma between two values"},
     {"did not find expected node content", THE_END, "the file ends inside a list or map", "close it with ] or }"},
+    {"did not find expected node content", '-', "\"- \" cannot begin a value between brackets",
+     "close the bracket first, or separate the values by commas"},
     {"did not find expected node content", 0, "a value is missing here",
      "values that begin with one of , ] } need quotes"},
     {"found unexpected end of stream", 0, "the file ends inside a quoted string", "close the quote"},
@@ -116,7 +118,8 @@ static char char_at(rv_str text, const yaml_mark_t *mark)
     return THE_END;
 }
 
-void lang_yaml_add_syntax(const yaml_parser_t *parser, rv_str text, const char *name, rv_findings *findings)
+void lang_yaml_add_syntax(const yaml_parser_t *parser, rv_str text, const struct rv_yaml_flow *flow, const char *name,
+                          rv_findings *findings)
 {
     const char *problem = parser->problem ? parser->problem : "the text is not YAML";
     struct rv_src src = {name, (int)parser->problem_mark.line + 1, (int)parser->problem_mark.column + 1};
@@ -139,7 +142,10 @@ void lang_yaml_add_syntax(const yaml_parser_t *parser, rv_str text, const char *
         hint = known[i].hint;
         break;
     }
-    if (parser->context && parser->context_mark.line != parser->problem_mark.line)
+    if (flow->is_open && parser->error == YAML_PARSER_ERROR)
+        rv_findings_add(findings, RV_SEVERITY_CRITICAL, &src, hint, "%s (in the %s that begins at %d:%d)", said,
+                        flow->is_map ? "map" : "list", flow->src.line, flow->src.col);
+    else if (parser->context && parser->context_mark.line != parser->problem_mark.line)
         rv_findings_add(findings, RV_SEVERITY_CRITICAL, &src, hint, "%s (in what began on line %zu)", said,
                         parser->context_mark.line + 1);
     else

@@ -61,8 +61,9 @@ struct reader {
     size_t n_aliases, n_nodes;
     int line;      /* cursor for block scalars: a line ... */
     size_t offset; /* ... and where it starts */
-    bool stopped;  /* a limit or syntax fault ended the reading; it is a finding already */
-    int rc;        /* RV_E_NOMEM */
+    struct rv_yaml_flow flow;
+    bool stopped; /* a limit or syntax fault ended the reading; it is a finding already */
+    int rc;       /* RV_E_NOMEM */
 };
 
 static struct rv_src place(const struct reader *r, const yaml_mark_t *mark)
@@ -94,7 +95,7 @@ static bool next_event(struct reader *r, yaml_event_t *event)
         out_of_memory(r);
         return false;
     }
-    lang_yaml_add_syntax(&r->parser, r->text, r->doc->name, r->findings);
+    lang_yaml_add_syntax(&r->parser, r->text, &r->flow, r->doc->name, r->findings);
     r->stopped = true;
     return false;
 }
@@ -173,7 +174,8 @@ static struct rv_node *read_alias(struct reader *r, const yaml_event_t *event, i
     if (!a || !a->node) {
         rv_findings_add(
             r->findings, RV_SEVERITY_ERROR, &src,
-            a ? NULL : "an anchor is written \"&name\" before the value, above its first use",
+            a ? "write the value out, or refer to an anchor whose value ends above"
+              : "an anchor is written \"&name\" before the value, above its first use",
             a ? "the alias \"*%s\" stands inside the value it refers to" : "no anchor \"&%s\" for this alias", name);
         return new_node(r, event, depth);
     }
@@ -381,6 +383,19 @@ static void read_map(struct reader *r, struct rv_node *map, int depth, int *heig
     r->n_stack = base;
 }
 
+static void read_children(struct reader *r, const yaml_event_t *event, struct rv_node *node, int depth, int *height)
+{
+    bool is_map = event->type == YAML_MAPPING_START_EVENT;
+    struct rv_yaml_flow outer = r->flow;
+
+    r->flow.is_open = is_map ? event->data.mapping_start.style == YAML_FLOW_MAPPING_STYLE
+                             : event->data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE;
+    r->flow.is_map = is_map;
+    r->flow.src = node->src;
+    (is_map ? read_map : read_list)(r, node, depth, height);
+    r->flow = outer;
+}
+
 /* The value that begins with event, or NULL when reading ends. *height: the number of its levels, at least 1. */
 static struct rv_node *read_node(struct reader *r, const yaml_event_t *event, int depth, int *height)
 {
@@ -409,7 +424,7 @@ static struct rv_node *read_node(struct reader *r, const yaml_event_t *event, in
         node = new_node(r, event, depth);
         if (node) {
             refuse_tag(r, is_map ? event->data.mapping_start.tag : event->data.sequence_start.tag, &node->src);
-            (is_map ? read_map : read_list)(r, node, depth, height);
+            read_children(r, event, node, depth, height);
         }
     }
     if (ended(r))

@@ -32,8 +32,14 @@ void lang_scalar_resolve(struct rv_node *node);
 /** Byte offset of the first character of a line (from 1) at or after *offset, which stands on line *line; both advance.
  */
 void lang_yaml_seek_line(rv_str text, int target_line, int *line, size_t *offset);
+/* The innermost list or map in brackets that is open. */
+struct rv_yaml_flow {
+    bool is_open, is_map;
+    struct rv_src src; /* of its bracket */
+};
 /** The error at which libyaml stopped, as a finding that a person can act on. */
-void lang_yaml_add_syntax(const yaml_parser_t *parser, rv_str text, const char *name, rv_findings *findings);
+void lang_yaml_add_syntax(const yaml_parser_t *parser, rv_str text, const struct rv_yaml_flow *flow, const char *name,
+                          rv_findings *findings);
 
 /** "a map", "an integer", ...: the kind with its article. */
 const char *lang_node_kind_phrase(enum rv_node_kind kind);

@@ -19,7 +19,8 @@ static const struct {
                       "  hint: leave it out: types follow from how a value is written\n"},
     {"a: &x {b: 1}\nc:\n  <<: *x\n", "t.yaml:3:3: error: merge keys (\"<<\") are not supported\n"
                                      "  hint: write the keys out, or use an alias for a whole value\n"},
-    {"a: &x [*x]\n", "t.yaml:1:8: error: the alias \"*x\" stands inside the value it refers to\n"},
+    {"a: &x [*x]\n", "t.yaml:1:8: error: the alias \"*x\" stands inside the value it refers to\n"
+                     "  hint: write the value out, or refer to an anchor whose value ends above\n"},
     {"a: *gone\n", "t.yaml:1:4: error: no anchor \"&gone\" for this alias\n"
                    "  hint: an anchor is written \"&name\" before the value, above its first use\n"},
     {"&k a: 1\n*k : 2\n", "t.yaml:1:1: error: an alias cannot be a key\n"},
@@ -46,11 +47,19 @@ static const struct {
     {"a: 1\nb\nc: 2\n", "t.yaml:3:1: error: a \":\" is missing after a key (in what began on line 2)\n"
                         "  hint: write \"key: value\"; a text of several lines needs \"|\" after the \":\" and deeper "
                         "indentation\n"},
-    {"a: [1, 2\nb: 3\n", "t.yaml:2:2: error: a \",\" or the closing \"]\" is missing (in what began on line 1)\n"
+    {"a: [1, 2\nb: 3\n", "t.yaml:2:2: error: a \",\" or the closing \"]\" is missing (in the list that begins at 1:4)\n"
                          "  hint: close it, and put a comma between two values\n"},
-    {"a: {x: 1\n", "t.yaml:2:1: error: a \",\" or the closing \"}\" is missing (in what began on line 1)\n"
+    {"a: {x: 1\n", "t.yaml:2:1: error: a \",\" or the closing \"}\" is missing (in the map that begins at 1:4)\n"
                    "  hint: close it, and put a comma between two values\n"},
-    {"a: [\n", "t.yaml:2:1: error: the file ends inside a list or map\n  hint: close it with ] or }\n"},
+    {"a: [\n", "t.yaml:2:1: error: the file ends inside a list or map (in the list that begins at 1:4)\n"
+               "  hint: close it with ] or }\n"},
+    {"a: [[b]\n - c\n", "t.yaml:2:2: error: a \",\" or the closing \"]\" is missing (in the list that begins at 1:4)\n"
+                        "  hint: close it, and put a comma between two values\n"},
+    {"a: {b: [ - {c\n", "t.yaml:1:10: error: \"- \" cannot begin a value between brackets (in the list that begins at "
+                        "1:8)\n  hint: close the bracket first, or separate the values by commas\n"},
+    {"a: {b: [c]\nd: {\n - e\n",
+     "t.yaml:2:1: error: a \",\" or the closing \"}\" is missing (in the map that begins at "
+     "1:4)\n  hint: close it, and put a comma between two values\n"},
     {"a: 'open\n", "t.yaml:2:1: error: the file ends inside a quoted string (in what began on line 1)\n"
                    "  hint: close the quote\n"},
     {"a: \"\\q\"\n", "t.yaml:1:5: error: this escape does not exist\n"
