@@ -182,12 +182,10 @@ bool rem_sql_has_name(const struct sql_names *names, rv_str name)
     return false;
 }
 
-int rem_sql_add_name(struct sql *p, struct sql_names *names, rv_str name)
+int rem_sql_push_name(struct sql *p, struct sql_names *names, rv_str name)
 {
     rv_str *items = names->items;
 
-    if (rem_sql_has_name(names, name))
-        return 0;
     if (names->n == names->cap) {
         size_t cap = names->cap ? 2 * names->cap : 16;
         if (!(items = rv_arena_alloc(p->s.memory, cap * sizeof(*items))))
@@ -199,6 +197,11 @@ int rem_sql_add_name(struct sql *p, struct sql_names *names, rv_str name)
     }
     items[names->n++] = name;
     return 0;
+}
+
+int rem_sql_add_name(struct sql *p, struct sql_names *names, rv_str name)
+{
+    return rem_sql_has_name(names, name) ? 0 : rem_sql_push_name(p, names, name);
 }
 
 int rem_sql_enter(struct sql *p)

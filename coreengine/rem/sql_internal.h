@@ -38,7 +38,7 @@ struct sql {
     struct sql_token *tokens;           /* in the arena; the last one is SQL_END */
     size_t n, pos;
     int depth;
-    struct sql_names ctes;            /* names of WITH */
+    struct sql_names parts;           /* names of WITH that can be seen here, as PostgreSQL compares them */
     struct sql_names sources;         /* what may stand before a dot: tables, their aliases */
     struct sql_names aliases;         /* columns that the statement itself names */
     const struct rv_rem_table **used; /* in the arena */
@@ -100,6 +100,8 @@ int rem_sql_not_portable(const struct sql *p, size_t token, const char *portable
 bool rem_sql_is_reserved(rv_str word);
 /** The next token as a new or known name. */
 RV_MUST_CHECK int rem_sql_name(struct sql *p, const char *what, rv_str *out);
+/** Behind the others, or only where no other is spelled alike. */
+RV_MUST_CHECK int rem_sql_push_name(struct sql *p, struct sql_names *names, rv_str name);
 RV_MUST_CHECK int rem_sql_add_name(struct sql *p, struct sql_names *names, rv_str name);
 bool rem_sql_has_name(const struct sql_names *names, rv_str name);
 RV_MUST_CHECK int rem_sql_enter(struct sql *p); /* one level deeper; rem_sql_leave() */

@@ -118,13 +118,43 @@ static int unknown_table(struct sql *p, size_t at)
     return rc;
 }
 
+/* A name as PostgreSQL compares it: lower case, unless it is quoted. */
+static int exact_name(struct sql *p, size_t at, rv_str *out)
+{
+    const struct sql_token *t = rv_rem_sql_at(p, at);
+    char *lower;
+
+    *out = t->value;
+    if (t->kind == SQL_NAME)
+        return 0;
+    if (!(lower = rv_arena_alloc(p->s.memory, t->value.len + 1)))
+        return rem_no_memory(&p->s);
+    for (size_t i = 0; i < t->value.len; i++)
+        lower[i] = t->value.ptr[i] >= 'A' && t->value.ptr[i] <= 'Z' ? (char)(t->value.ptr[i] + 32) : t->value.ptr[i];
+    out->ptr = lower;
+    return 0;
+}
+
+/* A name of WITH that can be seen here. To the letter: what only looks alike is a table of the database. */
+static int is_part(struct sql *p, size_t at, bool *out)
+{
+    rv_str name;
+    int rc = exact_name(p, at, &name);
+
+    *out = false;
+    for (size_t i = 0; rc == 0 && i < p->parts.n; i++)
+        *out = *out || rv_str_eq(p->parts.items[i], name);
+    return rc;
+}
+
 static int use_table(struct sql *p, size_t at)
 {
     rv_str name = rv_rem_sql_at(p, at)->value;
-    bool is_quoted = rv_rem_sql_at(p, at)->kind == SQL_NAME;
+    bool is_quoted = rv_rem_sql_at(p, at)->kind == SQL_NAME, is_known;
+    int rc = is_part(p, at, &is_known);
 
-    if (rem_sql_has_name(&p->ctes, name))
-        return 0;
+    if (rc < 0 || is_known)
+        return rc;
     for (size_t i = 0; i < p->opts->n_tables; i++) {
         const struct rv_rem_table *t = &p->opts->tables[i];
         if (is_quoted ? !rv_str_is(name, t->name) : !rem_is_word(name, t->name))
@@ -354,18 +384,26 @@ static int read_limit(struct sql *p)
     return 0;
 }
 
-/* name [(columns)] AS (query) */
-static int read_cte(struct sql *p)
+/* name [(columns)] AS (query). A part is seen by what comes behind it; by its own query only where WITH says RECURSIVE:
+ * elsewhere the name stands for the table of the database that is called like it. */
+static int read_part(struct sql *p, bool is_recursive)
 {
     size_t at = p->pos;
     rv_str name, column;
+    bool is_known;
     int rc = rem_sql_name(p, "a name", &name);
 
     for (size_t i = 0; rc == 0 && i < p->opts->n_tables; i++)
         if (rem_is_word(name, p->opts->tables[i].name))
             rc = rem_sql_not_portable(p, at, "give the part a name that is not the name of a table");
     if (rc == 0)
-        rc = rem_sql_add_name(p, &p->ctes, name);
+        rc = is_part(p, at, &is_known);
+    if (rc == 0 && is_known)
+        rc = rem_sql_not_portable(p, at, "give the part a name that no other part has");
+    if (rc == 0)
+        rc = exact_name(p, at, &name);
+    if (rc == 0 && is_recursive)
+        rc = rem_sql_push_name(p, &p->parts, name);
     if (rc == 0 && rem_sql_take(p, "(")) {
         do {
             rc = rem_sql_name(p, "the name of a column", &column);
@@ -381,18 +419,21 @@ static int read_cte(struct sql *p)
         p->pos++;
     if (rc == 0)
         RV_IGNORE(!rem_sql_take(p, "MATERIALIZED"), "it may be left out");
-    return rc < 0 ? rc : read_query_in_parentheses(p);
+    if (rc == 0)
+        rc = read_query_in_parentheses(p);
+    return rc < 0 || is_recursive ? rc : rem_sql_push_name(p, &p->parts, name);
 }
 
 int rem_sql_query(struct sql *p)
 {
+    size_t n_outer = p->parts.n;
     int rc = rem_sql_enter(p);
 
     if (rc == 0 && rem_sql_take(p, "WITH")) {
-        if (rem_sql_take(p, "RECURSIVE"))
-            p->is_recursive = true;
+        bool is_recursive = rem_sql_take(p, "RECURSIVE");
+        p->is_recursive = p->is_recursive || is_recursive;
         do
-            rc = read_cte(p);
+            rc = read_part(p, is_recursive);
         while (rc == 0 && rem_sql_take(p, ","));
     }
     if (rc == 0)
@@ -401,6 +442,7 @@ int rem_sql_query(struct sql *p)
         rc = rem_sql_order(p);
     if (rc == 0)
         rc = read_limit(p);
+    p->parts.n = n_outer; /* parts of an inner query end with it */
     rem_sql_leave(p);
     return rc;
 }
