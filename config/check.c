@@ -490,7 +490,7 @@ static void check_pipeline(struct rv_loader *l)
 /* requires and after must have no cycle: its stages would wait for each other forever. One cycle is reported, with the
  * place of every step. Depth-first with an explicit stack, because a chain may be as long as the list of stages. */
 
-#define MAX_SHOWN 12 /* steps in the message */
+#define MAX_SHOWN 12 /* steps in the message: a person reads no longer circle; their number stands behind them */
 
 enum color { WHITE, ON_STACK, DONE };
 

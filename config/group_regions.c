@@ -8,7 +8,7 @@
 
 #include "config/config_internal.h"
 
-#define MAX_CONFLICTS 8 /* told of one list */
+#define MAX_CONFLICTS 8 /* told of one list: a reader mends the first ones first */
 
 struct region {
     struct rv_loader *l;

@@ -9,7 +9,7 @@
 
 #define AT(member)   offsetof(struct raw_model, member)
 #define MAX_WAIT_MS  3600000 /* an hour: longer waits are mistakes */
-#define MAX_REQUEST  1e9     /* bytes */
+#define MAX_REQUEST  1e9     /* bytes: chosen, above any request (RV_STORE_MAX_VALUE is 256 MiB), and fits an int */
 #define MAX_PER_MIN  1e12    /* requests or tokens: above what any provider allows, and exact as a double */
 #define MAX_AT_ONCE  100000  /* requests: above what one process can hold open */
 #define MAX_ATTEMPTS 20      /* of one call: each may cost */

@@ -50,9 +50,9 @@ static const struct rv_term_list confirmer_list = {"confirmer", "confirmer", con
         .name = #key, .type = RV_KEY_TERM, .offset = AT(key), .terms = &(list), .default_text = value, .doc = text     \
     }
 
-#define MAX_MS    86400000 /* a day */
-#define MAX_CALLS 128      /* as many as one reply of a model may ask for */
-#define MAX_AGAIN 10       /* more questions do not make a better plan */
+#define MAX_MS    86400000 /* a day: a visit that waits longer is forgotten by who asked */
+#define MAX_CALLS 128      /* as many as one reply of a model may ask for: RV_LLM_MAX_TOOL_CALLS of the models above */
+#define MAX_AGAIN 10       /* more questions do not make a better plan: each costs a request */
 
 const struct rv_key config_plan_keys[RV_N_PLAN_KEYS] = {
     NUMBER(max_calls, 1, MAX_CALLS, "16", "Calls of one plan; a longer plan is refused."),

@@ -8,10 +8,10 @@
 
 #include "capabilities/echo/echo_internal.h"
 
-#define MAX_ANSWER (64u << 10) /* bytes */
-#define MAX_WORDS  2000        /* where the request says nothing */
-#define MAX_NAME   64          /* of a kind of failure */
-#define MAX_DEPTH  256         /* of a request */
+#define MAX_ANSWER (64u << 10) /* bytes: chosen, far below RV_CAP_MAX_REPLY, also with escapes */
+#define MAX_WORDS  2000        /* where the request says nothing: as many as RV_LLM_DEFAULT_MAX_TOKENS has tokens */
+#define MAX_NAME   64          /* bytes of a kind of failure: the longest that hosts know have some 20 */
+#define MAX_DEPTH  256         /* levels of a request: as a host's RV_JSON_MAX_DEPTH; json-c alone stops at 32 */
 
 static json_object *member(json_object *obj, const char *key)
 {

@@ -4,8 +4,8 @@
 
 #include "capabilities/echo/echo_internal.h"
 
-#define MAX_DEPTH  16   /* of schemas within schemas */
-#define MAX_VALUES 1000 /* in all */
+#define MAX_DEPTH  16   /* of schemas within schemas: a person writes fewer, and the maker calls itself */
+#define MAX_VALUES 1000 /* in all: lists within lists multiply by their minItems */
 
 static json_object *member(json_object *obj, const char *key)
 {

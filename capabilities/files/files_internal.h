@@ -8,17 +8,17 @@
 
 #include <reeve/capability.h>
 
-#define MAX_ROOTS        32          /* folders and files that may be read */
-#define MAX_PATH_BYTES   1024        /* of a path in arguments and answers */
-#define MAX_FILES        20000       /* files that one walk visits */
-#define MAX_WALK_DEPTH   32          /* folders below each other */
-#define MAX_SEARCH_BYTES (64u << 20) /* of all files that one search reads */
-#define MAX_LISTED       1000        /* files in one answer of list_files */
-#define MAX_READ_LINES   2000        /* lines in one answer of read_file */
-#define MAX_TERMS        48          /* words of one query */
-#define MAX_WORD         64          /* bytes of a word that is compared; longer ones are cut */
-#define MAX_SNIPPET      700         /* bytes of a passage shown in a hit */
-#define MAX_RESULTS      50          /* hits of one search */
+#define MAX_ROOTS        32    /* folders and files that may be read: each is an open descriptor */
+#define MAX_PATH_BYTES   1024  /* of a path in arguments and answers: a quarter of PATH_MAX, for the root adds to it */
+#define MAX_FILES        20000 /* of one walk: their paths are in memory, at most 20 MB */
+#define MAX_WALK_DEPTH   32    /* folders below each other: each is an open descriptor, and the walk calls itself */
+#define MAX_SEARCH_BYTES (64u << 20) /* of all files that one search reads: about a second */
+#define MAX_LISTED       1000        /* files in one answer of list_files: the answer goes to a model */
+#define MAX_READ_LINES   2000        /* lines in one answer of read_file: the answer goes to a model */
+#define MAX_TERMS        48          /* words of one query: a sentence or two; each is looked for in each passage */
+#define MAX_WORD         64          /* bytes of a word that is compared: real words are shorter; longer ones are cut */
+#define MAX_SNIPPET      700         /* bytes of a passage shown in a hit: a paragraph */
+#define MAX_RESULTS      50          /* hits of one search: with MAX_SNIPPET each, 35 KB for a model */
 #define ATTEMPTS         3           /* of the question's search: the plain one and two wider ones */
 
 /* A folder or a file that may be read. */

@@ -9,8 +9,8 @@
 #include <strings.h>
 #include <unistd.h>
 
-#define MAX_NAME   128  /* bytes of a name that is compared */
-#define MAX_LOOKED 1000 /* names of one folder */
+#define MAX_NAME   128  /* bytes of a name that is compared: the time grows with its square */
+#define MAX_LOOKED 1000 /* names of one folder: they are compared only for a hint */
 
 /* --- the nearest name --- */
 

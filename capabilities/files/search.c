@@ -14,8 +14,8 @@
 #define CODE_WEIGHT     0.35  /* of a match in a block of code */
 #define LINKS_COST      0.6   /* taken from a passage that is nothing but links */
 #define WORDS_OF_A_LINK 8     /* its title and its path, as words */
-#define MAX_PER_FILE    3     /* hits of one file, so that a long page does not hide the others */
-#define MAX_KEPT        20000 /* passages with a word of the query that are ranked */
+#define MAX_PER_FILE    3     /* hits of one file: a long page must not hide the others */
+#define MAX_KEPT        20000 /* passages with a word of the query that are ranked: they are in memory */
 
 struct candidate {
     size_t path; /* index of the walked files */

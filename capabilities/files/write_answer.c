@@ -7,8 +7,8 @@
 
 #define MAX_QUOTES      4           /* of one answer: as many as a reader compares; further ones are left out */
 #define MAX_QUOTE_LINES 4           /* of one quote: two or three sentences */
-#define MAX_LINES_BACK  2           /* to where the sentence starts */
-#define MAX_DRAFT       (64u << 10) /* bytes of a model's text that are passed on */
+#define MAX_LINES_BACK  2           /* to where the sentence starts: a quote is to stay near what was found */
+#define MAX_DRAFT       (64u << 10) /* bytes of a model's text that are passed on: many times a reply of 2,000 tokens */
 
 struct answer {
     const struct words *question;

@@ -39,7 +39,7 @@ static bool is_token_char(char c)
     return isalnum((unsigned char)c) || c == '_' || c == '-';
 }
 
-#define MAX_SHOWN 100 /* bytes of a word in the reason */
+#define MAX_SHOWN 100 /* bytes of a word in the reason: it stands in one line with the rest */
 
 static size_t token_length(const char *c, const char *end)
 {

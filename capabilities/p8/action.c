@@ -5,8 +5,8 @@
 #include <json-c/linkhash.h>
 #include <string.h>
 
-#define MAX_NAME_CHARS 120   /* of what a session is called */
-#define MAX_SECONDS    86400 /* a day: how long a question may stay open */
+#define MAX_NAME_CHARS 120   /* of what a session is called: it is one line of a list */
+#define MAX_SECONDS    86400 /* a day: a question that stays open for longer is forgotten */
 
 /* --- what goes with an action: anything. Only members with a range are checked, for a wrong one would be shown as if
  * it meant something. A model reads the message, so it says which member is wrong and what would be right. --- */

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_MOMENTS   100 /* that one call saves; more is an error of the call */
+#define MAX_MOMENTS   100 /* that one call saves: a model fills the list; more is an error of the call */
 #define MAX_FRAGMENTS 500 /* of all moments of a call: each is a name to look up */
 #define MAX_TAGS      100 /* of one moment: a model fills the list; more is an error of the call */
-#define MOST_SHOWN    100 /* of one list: a larger `limit` counts as this */
+#define MOST_SHOWN    100 /* of one list: a model reads it; a larger `limit` counts as this */
 
 /* --- save_moments --- */
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_NAME        200   /* characters of a card's name */
-#define MAX_DESCRIPTION 500   /* characters of a result that a model is shown; the rest is cut */
+#define MAX_NAME        200   /* characters of a card's name: it is one line of a list */
+#define MAX_DESCRIPTION 500   /* characters of a result: a model is shown it with all others; the rest is cut */
 #define TIMEOUT_MS      30000 /* of one search: a person waits for it; then the call fails */
 
 /* What searches. A new one is a row of the table below. */

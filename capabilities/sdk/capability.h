@@ -151,7 +151,7 @@ struct rv_cap_attachment {
     const char *type; /* "image" or "file" */
     const char *url, *data, *media_type, *name;
 };
-#define RV_CAP_MAX_ATTACHMENTS 32 /* of one request */
+#define RV_CAP_MAX_ATTACHMENTS 32 /* of one request: as RV_LLM_MAX_ATTACHMENTS of the host, which says so */
 
 /* Owned by the host, with all its texts; borrowed by the plugin until the function of the entry returns. */
 struct rv_cap_call {
@@ -203,8 +203,8 @@ struct rv_cap_call {
      * wanted any more. Older hosts: only there if `size` says so. */
     int (*progress)(struct rv_cap_call *call, double done, double total, const char *text);
 };
-#define RV_CAP_MAX_ASKS  1000        /* of one call */
-#define RV_CAP_MAX_ASKED (32u << 20) /* bytes of all answers of one call; then further asks are refused */
+#define RV_CAP_MAX_ASKS  1000        /* of one call: a plugin that asks in a circle must end */
+#define RV_CAP_MAX_ASKED (32u << 20) /* bytes of all answers of one call: in memory until it ends; more is refused */
 #define RV_CAP_LATER     0x1a7e      /* what a function returns that answers later */
 /* Does a structure of the host have that member, for hosts that are older than this header? */
 #define RV_CAP_HAS(s, member) ((s)->size >= (uint32_t)((const char *)(&(s)->member + 1) - (const char *)(s)))
@@ -223,8 +223,8 @@ struct rv_cap_entry {
     {                                                                                                                  \
         0, 0, 0, 0                                                                                                     \
     }
-#define RV_CAP_MAX_ENTRIES 1024       /* of one capability */
-#define RV_CAP_MAX_REPLY   (8u << 20) /* bytes of one answer */
+#define RV_CAP_MAX_ENTRIES 1024       /* of one capability: an array without RV_CAP_END must end */
+#define RV_CAP_MAX_REPLY   (8u << 20) /* bytes of one answer: as any JSON text that a host reads */
 
 /* Owned by the host, with its texts; borrowed by the plugin until close() returns. */
 struct rv_cap_host {

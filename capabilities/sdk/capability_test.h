@@ -22,7 +22,7 @@
 
 #include <stddef.h>
 
-#define RV_CAP_TEST_MAX_SERVICES 64 /* asks that one test expects */
+#define RV_CAP_TEST_MAX_SERVICES 64 /* asks that one test expects: chosen, a person lists them one by one */
 
 /* Borrowed texts, which outlive the test. */
 struct rv_cap_test_service {

@@ -7,7 +7,7 @@
 
 /* --- Findings that say what was probably meant --- */
 
-#define MAX_SAID 2048 /* bytes of a finding or a hint */
+#define MAX_SAID 2048 /* bytes of a finding or a hint: a person reads it; it quotes keys of RV_AGENTDOC_MAX_KEY */
 
 void agentdoc_near(struct rv_agentdoc_reading *r, enum rv_severity severity, const struct rv_src *src, const char *near,
                    const char *otherwise, const char *fmt, ...)

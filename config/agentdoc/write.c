@@ -134,7 +134,7 @@ int agentdoc_flatten(struct rv_agentdoc_reading *r, rv_err **err)
 /* For people: block style, texts of several lines as block scalars. What another reader could take
  * for something else is put in quotes. */
 
-#define MAX_PLAIN      100 /* bytes of a text without quotes */
+#define MAX_PLAIN      100 /* bytes of a text without quotes: it stays on one line */
 #define MAX_SIMPLE_KEY 256 /* bytes, quotes included; YAML's readers allow 1024 in one line */
 #define STEP           2   /* blanks of one level of the YAML that is written */
 

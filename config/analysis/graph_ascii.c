@@ -6,7 +6,7 @@
 
 #include "config/analysis/graph_internal.h"
 
-#define MAX_RAILS    256 /* more are not readable, and finding columns for them takes quadratic time */
+#define MAX_RAILS    256 /* beside the boxes: more are not readable, and their columns take quadratic time */
 #define MAX_COLUMNS  16  /* of arrows side by side: a terminal has no room for more, and further ones are not drawn */
 #define COLUMN_WIDTH 3   /* characters of one column of arrows */
 

@@ -5,7 +5,7 @@
 #include "config/analysis/analysis_internal.h"
 
 #define RV_GRAPH_MAX_BYTES ((size_t)256 << 20) /* of the arena; only hostile sizes come near */
-#define RV_GRAPH_MAX_NAME  48                  /* characters shown of a name or label */
+#define RV_GRAPH_MAX_NAME  48 /* characters shown of a name or label: boxes stay narrower than a terminal */
 
 enum graph_node_kind { GRAPH_LLM, GRAPH_TOOLS, GRAPH_SERVICE, GRAPH_END, GRAPH_ASK, GRAPH_N_NODE_KINDS };
 /* Texts live in the arena of the graph. */

@@ -215,7 +215,7 @@ static int layout_order(struct layout *l)
     return 0;
 }
 
-#define MAX_SPAN   60    /* layers of boxes that an edge may cross before it names its target instead */
+#define MAX_SPAN   60 /* layers of boxes that an edge may cross: eyes follow none further; then it names its target */
 #define MAX_SPOTS  40000 /* of edges; a graph with more is not looked at as a picture */
 #define LAYER_GAP  22    /* pixels between two rows of nodes */
 #define TOP_MARGIN 76    /* pixels above the first row: the title stands there */

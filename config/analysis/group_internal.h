@@ -13,9 +13,9 @@
 
 #include "config/analysis/prove_internal.h"
 
-#define RV_GROUP_MAX_VECTORS 4096               /* allowance vectors; more: a dimension is left out */
+#define RV_GROUP_MAX_VECTORS 4096 /* allowance vectors: pairs of them are compared; more: a dimension is left out */
 #define RV_GROUP_MAX_CELLS   ((int64_t)1 << 19) /* stages and lists, times vectors: 32 bytes each */
-#define RV_GROUP_MAX_STEPS   ((int64_t)1 << 22) /* pairs of vectors and edges looked at in one search */
+#define RV_GROUP_MAX_STEPS   ((int64_t)1 << 22) /* pairs of vectors and edges in one search: well under a second */
 #define RV_GROUP_NO_DIM      (-1)               /* the edge has no limit that is counted */
 
 /* --- The graph: group_graph.c --- */

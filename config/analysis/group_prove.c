@@ -5,8 +5,8 @@
 
 #include "config/analysis/group_internal.h"
 
-#define MAX_INNER 32 /* different inner pipelines that are looked into; of the others only their bounds are taken */
-#define MAX_DEPTH 3  /* inner pipelines around one that is looked into */
+#define MAX_INNER 32 /* different inner pipelines: each is a proof of its own; of others only bounds are taken */
+#define MAX_DEPTH 3  /* inner pipelines around one that is looked into: each level proves those below again */
 
 struct inner {
     const struct rv_pipeline *pipeline;

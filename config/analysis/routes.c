@@ -14,8 +14,8 @@
  * counts as sure only when an output was found that leads there: made-up outputs, from the literals of the stage's own
  * rules and a few common values, are routed as a run would do it. Finding none proves nothing. */
 
-#define MAX_FIELDS  8    /* of an output that get made-up values; a rule that reads a further one proves nothing here */
-#define MAX_VALUES  48   /* that a field may get; further literals of the rules are not tried */
+#define MAX_FIELDS  8    /* of an output that get made-up values: they multiply; of further ones nothing is proved */
+#define MAX_VALUES  48   /* that a field may get: those of several fields multiply; further literals are not tried */
 #define MAX_SAMPLES 1024 /* of one stage: about a millisecond */
 
 struct sampler {
