@@ -6,8 +6,8 @@
 #include <json-c/linkhash.h>
 #include <string.h>
 
-#define MAX_SHOWN  64   /* bytes of a choice that does not exist, in a message */
-#define MAX_LISTED 1024 /* bytes of the choices in a message */
+#define MAX_SHOWN  64   /* bytes of a choice that does not exist, in a message: it stays on one line of a terminal */
+#define MAX_LISTED 1024 /* bytes of the choices in a message: a quarter of what an error's text holds */
 
 struct rv_interrupt_rule rv_interrupt_rule(enum rv_interrupt_kind kind)
 {

@@ -7,10 +7,10 @@
 #include "envelope/envelope_internal.h"
 
 #define DEFAULT_USER           RV_ENVELOPE_NOBODY
-#define DEFAULT_MAX_ITERATIONS 3  /* of one run, when neither its pipeline nor its input says otherwise */
-#define DEFAULT_MAX_LLM_CALLS  10 /* of one run, for the same case */
-#define DEFAULT_MAX_AGENT_HOPS 21 /* of one run, for the same case */
-#define DEFAULT_MAX_STAGES     5  /* of one run, for the same case */
+#define DEFAULT_MAX_ITERATIONS 3  /* of one run, when its pipeline and input do not say it: as the format has it */
+#define DEFAULT_MAX_LLM_CALLS  10 /* of one run, for the same case: as the format has it */
+#define DEFAULT_MAX_AGENT_HOPS 21 /* of one run, for the same case: as the format has it */
+#define DEFAULT_MAX_STAGES     5  /* of one run, for the same case: as the format has it */
 
 void env_mirror(rv_envelope *env)
 {

@@ -5,7 +5,7 @@
 
 #include "envelope/envelope_internal.h"
 
-#define MAX_QUOTED 64 /* bytes of an offending name that a message repeats */
+#define MAX_QUOTED 64 /* bytes of an offending name that a message repeats: it stays on one line of a terminal */
 
 static uint64_t hash_of(uint64_t seed, rv_str s)
 {
@@ -141,7 +141,7 @@ void env_names_fini(struct rv_names *names)
 /* --- Maps from interned names to values or counts: insertion order, constant time, removal without allocation. Of a
  * small one the entries are compared one by one: most maps of a fork hold one or two. --- */
 
-#define MIN_CAP 8 /* up to here there is no index */
+#define MIN_CAP 8 /* up to here there is no index: comparing 8 keys is as fast as hashing one */
 
 static size_t home(const struct rv_map *m, const struct rv_name *name, const struct rv_name *to)
 {

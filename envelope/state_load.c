@@ -20,7 +20,7 @@ struct rv_state_reader {
 
 /* --- Single values: a wrong type is an error that names the path of the key --- */
 
-#define MAX_PATH_TEXT 160 /* of a key in a message; longer ones are cut */
+#define MAX_PATH_TEXT 160 /* bytes of a key in a message: two lines of a terminal; longer ones are cut */
 
 static bool is(json_object *v, json_type type)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define MAX_WORDS  64 /* of the longest list, for the hint's stack array; asserted below */
-#define MAX_QUOTED 64 /* bytes of an offending text that a message repeats */
+#define MAX_QUOTED 64 /* bytes of an offending text that a message repeats: it stays on one line of a terminal */
 
 #define TERM_ROW(name, text, meaning)       {text, meaning},
 #define TERM_TABLE(tag, prefix, list, kind) static const struct rv_term tag##_terms[] = {list(TERM_ROW)};

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_INSTRUCTIONS (2 * RV_TEMPLATE_MAX_OUTPUT) /* the prompt, and what is added to it */
+#define MAX_INSTRUCTIONS (2 * RV_TEMPLATE_MAX_OUTPUT) /* bytes: the prompt, and as much again that is added to it */
 
 /* Who asks, where no conversation says it. */
 static struct rv_conversation stand_in(const rv_visit *v)

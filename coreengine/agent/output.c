@@ -190,7 +190,7 @@ int rv_extract_object(rv_str text, const char *const *required, size_t n_require
     return rc;
 }
 
-#define MAX_LEVELS 64 /* of a schema that is followed for members to leave out; deeper ones are left alone */
+#define MAX_LEVELS 64 /* of a schema that is followed for members to leave out: it may contain itself */
 
 static int ensure_schema(rv_visit *v, rv_err **err)
 {

@@ -9,8 +9,8 @@
 
 /* --- Values that are built --- */
 
-#define MAX_PATH      8    /* deeper keys are not told */
-#define MAX_PATH_TEXT 1024 /* bytes */
+#define MAX_PATH      8    /* keys of a path in a message, the innermost ones: people write no deeper values */
+#define MAX_PATH_TEXT 1024 /* bytes: MAX_PATH keys of some hundred bytes; the rest is left out */
 
 struct building {
     const struct rv_scope *scope;

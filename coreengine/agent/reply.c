@@ -94,7 +94,7 @@ static int attempt_failed(rv_visit *v, const char *type, bool retryable, rv_err 
     return visit_fail_cause(v, type, cause, err);
 }
 
-#define NAMES_MAX 400 /* bytes of the names that one message lists; further ones are left out */
+#define NAMES_MAX 400 /* bytes of the names that one message lists: a model reads it; further ones are left out */
 
 /* Arguments as an object, the caller's; RV_E_PARSE and RV_E_INVALID say why they are none. */
 static int read_arguments(const rv_visit *v, rv_str text, json_object **out, rv_err **cause)

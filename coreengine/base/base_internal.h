@@ -4,7 +4,7 @@
 
 #include "coreengine/base/base.h"
 
-#define RV_ERR_MAX_TEXT  4096 /* of one link or hint; longer is cut at a UTF-8 border */
+#define RV_ERR_MAX_TEXT  4096 /* bytes of one link or hint: a screen of a terminal; longer is cut at a UTF-8 border */
 #define RV_ERR_MAX_LINKS 32   /* a longer chain says nothing more; further links are dropped */
 
 struct rv_err {

@@ -271,7 +271,7 @@ void *rv_arena_grow(rv_arena *a, const void *items, size_t n, size_t *cap, size_
 
 /* --- Buffers --- */
 
-#define FIRST_CAP 64 /* bytes that a buffer begins with */
+#define FIRST_CAP 64 /* bytes that a buffer begins with: a line of text; it doubles from there */
 
 void rv_buf_init(rv_buf *b, size_t max_bytes)
 {

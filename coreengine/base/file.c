@@ -15,8 +15,8 @@
 #define READ_CHUNK     ((size_t)64 << 10) /* bytes of one read() of a file whose size is not known */
 #define MAX_TEMP_TRIES 16   /* names of random digits: that all of them exist is not chance, and an error */
 #define FOLDER_MODE    0700 /* only the user may look into it */
-#define MAX_SEEN       1000 /* names of a folder that are looked at for one that is near */
-#define MAX_SHOWN      5    /* of them that a hint lists */
+#define MAX_SEEN       1000 /* names of a folder that are looked at for one that is near: only for a hint */
+#define MAX_SHOWN      5    /* of them that a hint lists: they stay on one line */
 #define FILE_MODE      0600 /* files may hold what users said: only their owner reads them */
 
 static int fail_errno(rv_err **err, const char *verb, const char *path, int number)

@@ -95,7 +95,7 @@ void rv_index_fini(rv_index *ix)
 
 /* --- "Did you mean": edit distance with swaps, case ignored --- */
 
-#define MAX_NAME 64 /* longer names are not typed by hand */
+#define MAX_NAME 64 /* bytes: longer names are not typed by hand, and the time grows with the square */
 
 /* Insertions, deletions, replacements and swaps of neighbours each count one. */
 static unsigned distance(rv_str a, rv_str b)

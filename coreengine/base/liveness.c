@@ -14,7 +14,7 @@
 #include "coreengine/base/clock.h"
 
 #define PREFIX    "reeve-owner-" /* of the abstract name: `ss -xa` shows it */
-#define SPACE_MAX 24             /* bytes of the number of a network namespace */
+#define SPACE_MAX 24             /* bytes of the number of a network namespace: 20 digits of 64 bits, and a NUL */
 #define FIRST_FD  5              /* a child gets copies at fixed numbers below */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards `mark`; leaf */

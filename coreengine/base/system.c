@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define MAX_CHECK 16 /* descriptors that are tried at once */
+#define MAX_CHECK 16 /* descriptors that are tried at once: callers ask for what they open at a start, some six */
 
 int rv_thread_start(void *(*body)(void *self), void *self, pthread_t *out, rv_err **err)
 {

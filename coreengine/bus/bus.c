@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_TYPES 64 /* that one subscriber can tell apart by their failures */
+#define MAX_TYPES 64 /* that one subscriber can tell apart by their failures: an engine publishes fewer types */
 
 struct message {
     struct message *next;

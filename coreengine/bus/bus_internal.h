@@ -4,7 +4,7 @@
 
 #include "coreengine/bus/bus.h"
 
-#define RV_BUS_MAX_MIDDLEWARE 8 /* each sees every message */
+#define RV_BUS_MAX_MIDDLEWARE 8 /* each sees every message: an engine has two or three */
 
 struct sub; /* bus.c */
 struct rv_bus_ask;

@@ -8,7 +8,7 @@
 #include "coreengine/calendar/calendar_internal.h"
 
 #define N_FIELDS  5  /* minute, hour, day, month, day of the week */
-#define MAX_QUOTE 80 /* of the expression, in errors */
+#define MAX_QUOTE 80 /* bytes of the expression, in errors: a line of a terminal */
 
 enum { MINUTE, HOUR, DAY, MONTH, WEEKDAY };
 

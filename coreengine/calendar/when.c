@@ -5,7 +5,7 @@
 
 #include "coreengine/calendar/calendar_internal.h"
 
-#define MAX_QUOTE 40 /* of the text, in errors */
+#define MAX_QUOTE 40 /* bytes of the text, in errors: a time with its offset has 35 (RFC 3339) */
 #define FORMS     "use a form such as 2026-04-15, 2026-04-15T09:30, 2026-04-15T09:30:00Z or 2026-04-15T09:30+02:00"
 
 struct reader {

@@ -9,7 +9,7 @@
 
 #define HEADER_BYTES 44  /* RFC 8536, section 3.1 */
 #define TYPE_BYTES   6   /* RFC 8536, section 3.2: offset, daylight saving, index of the name */
-#define MAX_TYPES    256 /* an index of one byte */
+#define MAX_TYPES    256 /* of offsets: their index is one byte of the file */
 /* Times beyond this are not moments of any zone; files begin at -2^59. Offsets can be added without overflow. */
 #define FARTHEST_S (INT64_C(1) << 60)
 

@@ -6,8 +6,8 @@
 
 #include "coreengine/calendar/calendar_internal.h"
 
-#define MAX_HOURS       24  /* of an offset */
-#define MAX_CHANGE_HOUR 167 /* of the time of a change */
+#define MAX_HOURS       24  /* of an offset: as POSIX has it for TZ */
+#define MAX_CHANGE_HOUR 167 /* of the time of a change: a week less an hour, by RFC 8536 */
 
 /* --- reading --- */
 

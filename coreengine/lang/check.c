@@ -6,7 +6,7 @@
 
 #include "coreengine/lang/expr_internal.h"
 
-#define MAX_LISTED 12 /* names that a hint lists */
+#define MAX_LISTED 12 /* names that a hint lists: two lines of a terminal */
 
 static int check(struct rv_compile *c, struct rv_expr_node *n);
 

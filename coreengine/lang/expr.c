@@ -6,8 +6,8 @@
 
 /* --- From the record of a failed evaluation to an error for people: what, where, and what may have been meant --- */
 
-#define MAX_KEYS   64 /* keys of a map that are compared with a mistyped one */
-#define MAX_QUOTED 80 /* bytes of a value that a message shows */
+#define MAX_KEYS   64 /* of a map that are compared with a mistyped one: only for a hint */
+#define MAX_QUOTED 80 /* bytes of a value that a message shows: a line of a terminal */
 
 #define FAIL(ev, code, ...)                                                                                            \
     ((at) = lang_expr_place((ev)->e, (ev)->fault.node->off), RV_FAIL_AT((ev)->err, &at, (code), __VA_ARGS__))

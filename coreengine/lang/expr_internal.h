@@ -281,7 +281,7 @@ int lang_ev_negate(struct rv_eval *ev, const struct rv_expr_node *n, const struc
 
 /* --- Functions -----------------------------------------------------------------------------------------------------
  */
-#define RV_FN_MAX_ARGS 2 /* of a function of the expression language */
+#define RV_FN_MAX_ARGS 2 /* of a function of the expression language: none in the table has more */
 /* What it points to is static. */
 struct rv_function {
     const char *name;

@@ -7,7 +7,7 @@
 #include "coreengine/base/base.h"
 #include "coreengine/lang/yaml_internal.h"
 
-#define MAX_TEXT 2048 /* of one text or hint; longer is cut at a UTF-8 border */
+#define MAX_TEXT 2048 /* bytes of one text or hint: half a screen of a terminal; longer is cut at a UTF-8 border */
 
 struct entry {
     struct rv_finding finding;

@@ -10,7 +10,7 @@
 
 #define MAX_LISTED 20 /* keys that a hint lists: two lines; of a longer table the likest, and where the others are */
 #define N_LIKEST   5  /* of them: as many as a reader looks through */
-#define MAX_OWN    40 /* bytes of a user's value that is shown as it should be written */
+#define MAX_OWN    40 /* bytes of a user's value that is shown as it should be written: half a line */
 
 /* --- The form of a value --- */
 

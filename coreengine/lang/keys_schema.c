@@ -4,7 +4,7 @@
 
 #include "coreengine/lang/yaml_internal.h"
 
-#define MAX_WHOLE 1e15 /* larger numbers are written with an exponent */
+#define MAX_WHOLE 1e15 /* larger numbers are written with an exponent: a double has 15 exact digits */
 
 static void write_limit(rv_jw *w, const char *name, const struct rv_key *key, double value)
 {

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 #define MAX_TRANSLATED ((size_t)256 << 10) /* bytes of a translated pattern: \S in a class is long */
-#define MAX_NESTING    100                 /* of groups */
-#define MAX_HEAP_KB    16384               /* of one match */
-#define MAX_SHOWN      60                  /* bytes of a pattern in a message */
+#define MAX_NESTING    100   /* of groups: PCRE2 calls itself when it compiles them; its own limit is 250 */
+#define MAX_HEAP_KB    16384 /* of one match: protects memory, 16 MiB at each place where an expression runs */
+#define MAX_SHOWN      60    /* bytes of a pattern in a message: it stays on one line */
 
 struct rv_pattern {
     pcre2_code *code;          /* owned */

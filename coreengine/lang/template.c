@@ -6,7 +6,7 @@
 
 #include "coreengine/lang/template_internal.h"
 
-#define MAX_KEYS 64 /* keys of an object that are compared with a mistyped one */
+#define MAX_KEYS 64 /* of an object that are compared with a mistyped one: it is only a hint, as in expr.c */
 
 /* --- The plainest scope: the members of one JSON object are the variables --- */
 

@@ -4,8 +4,8 @@
 
 #include "coreengine/lang/template_internal.h"
 
-#define MAX_FILTERS 8  /* of one tag */
-#define MAX_INDENT  64 /* blanks */
+#define MAX_FILTERS 8  /* of one tag: there are as few filters, and one is seldom used twice */
+#define MAX_INDENT  64 /* blanks: deeper than any text that people read, and each line gets them */
 /* bytes of values that filters make while one template is rendered; more is an error */
 #define MAX_ARENA ((size_t)8 << 20)
 

@@ -5,8 +5,8 @@
 
 #include "coreengine/lang/template_internal.h"
 
-#define MAX_SEGMENTS 16 /* of one path */
-#define MAX_SHOWN    40 /* bytes of what looks like a tag, in a message */
+#define MAX_SEGMENTS 16 /* of one path: a person writes four or five */
+#define MAX_SHOWN    40 /* bytes of what looks like a tag, in a message: half a line of a terminal */
 
 static bool is_name_start(char c)
 {

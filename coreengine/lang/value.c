@@ -243,7 +243,7 @@ int lang_value_equal(struct rv_eval *ev, const struct rv_expr_node *n, const str
 
 /* The result of an evaluation as JSON. What is part of the scope is shared by reference, the rest is built. */
 
-#define KEY_TEXT_MAX 24 /* a uint64 has 20 digits */
+#define KEY_TEXT_MAX 24 /* bytes: a uint64 has 20 digits, an int64 a sign, and a NUL */
 
 static int list_to_json(struct rv_eval *ev, const struct rv_value *v, int depth, json_object **out)
 {

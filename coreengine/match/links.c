@@ -11,8 +11,8 @@
 #define MAX_NAME    1024 /* bytes: what the name of a row may have: pages have no longer ones */
 #define MAX_PARTS   128  /* folders of a path: ingest walks no deeper */
 #define MAX_IN_TEXT 1000 /* bytes of [text]; a longer one is not looked at */
-#define MAX_SPAN    4000 /* bytes of a code span */
-#define MAX_NESTED  8    /* brackets within brackets */
+#define MAX_SPAN    4000 /* bytes of a code span: backquotes without an end are looked for only that far */
+#define MAX_NESTED  8    /* brackets within brackets: people write two, and in a page of "[" each look ends here */
 
 /* An address with a scheme (RFC 3986, section 3.1) or a host, or a place within the page. */
 static bool is_elsewhere(rv_str target)

@@ -5,7 +5,7 @@
 #include "coreengine/match/match_internal.h"
 
 #define MAX_MARKS  30 /* that follow one another; the limit of Unicode's stream-safe format */
-#define MAX_PIECES 4  /* into which one character is taken apart */
+#define MAX_PIECES 4  /* of one character: a Greek letter with three marks has as many, none has more */
 
 #define CATEGORY(c) (1u << (unsigned)(c))
 #define LETTERS_AND_DIGITS                                                                                             \

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #define NOMEM(err) RV_FAIL((err), RV_E_NOMEM, "no memory for the tools of MCP servers")
-#define MAX_SHOWN  60 /* bytes of a name that is not one */
+#define MAX_SHOWN  60 /* bytes of a name that is not one: it stays on one line */
 #define IS_SECOND  "the server has two of that name, and the first one counts"
 
 struct listed {

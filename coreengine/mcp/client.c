@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_LATE   1000 /* bytes of the words about an answer that did not come */
+#define MAX_LATE   1000 /* bytes of the words about an answer that did not come: a method and numbers */
 #define NOMEM(err) RV_FAIL((err), RV_E_NOMEM, "no memory for a connection to an MCP server")
 
 /* --- requests that are open --- */

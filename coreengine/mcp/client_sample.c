@@ -10,7 +10,7 @@
 
 #include <json-c/linkhash.h>
 
-#define MAX_KEY 24 /* bytes of a number */
+#define MAX_KEY 24 /* bytes of a number: 19 digits, a sign and a NUL */
 
 /* name: by which the server knows it; borrowed. */
 static int ask_model(rv_mcp_client *c, struct rv_mcp_open *o, json_object *params, json_object *name, rv_err **err)

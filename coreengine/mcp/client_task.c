@@ -10,7 +10,7 @@
 
 #define POLL_US     (500 * RV_US_PER_MS) /* when the server does not say */
 #define MIN_POLL_US (100 * RV_US_PER_MS) /* a server that wants more is asked in vain most times */
-#define MAX_POLL_US (10 * RV_US_PER_S)   /* a result that is there should not wait for much longer */
+#define MAX_POLL_US (10 * RV_US_PER_S)   /* ten seconds: a result that is there should not wait for much longer */
 #define MAX_TASK_ID 512                  /* bytes: it goes into a header of each question */
 
 static int invalid(rv_mcp_client *c, struct rv_mcp_open *o, const char *text, rv_err **err)

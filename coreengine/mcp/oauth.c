@@ -8,7 +8,7 @@
 
 #define EARLY_S    30                              /* a token that ends this soon is not sent any more */
 #define MAX_LIFE_S (INT64_C(10) * 365 * 24 * 3600) /* ten years: a longer life of a token counts as this */
-#define MAX_WORDS  300                             /* bytes of a server's own words in an error */
+#define MAX_WORDS  300 /* bytes of a server's own words in an error: three or four lines of a terminal */
 
 const struct rv_oauth_step *rv_oauth_step(const rv_oauth *o)
 {

@@ -4,7 +4,7 @@
 
 #include "coreengine/mcp/server_internal.h"
 
-#define MAX_SAID 200 /* bytes of a client's own words in the text of an error */
+#define MAX_SAID 200 /* bytes of a client's own words in the text of an error: they come back to it, a line or two */
 
 #define INFO 1 /* in levels */
 static const char *const levels[] = {"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"};
