@@ -5,7 +5,7 @@
 #include "coreengine/engine/engine_internal.h"
 #include "envelope/envelope.h"
 
-#define MAX_DOCUMENT (2 * RV_AGENTDOC_MAX_BYTES) /* bytes of a document as JSON, with its escapes */
+#define MAX_DOCUMENT (2 * RV_AGENTDOC_MAX_BYTES) /* bytes of a document as JSON: twice its text, for its escapes */
 #define MAX_CONTEXT  ((size_t)64 << 10)          /* bytes of the context that a call names: ids, names and a role */
 
 struct rv_context engine_call_who(const struct call *c)

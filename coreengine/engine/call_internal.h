@@ -6,8 +6,8 @@
 #include "coreengine/engine/engine.h"
 
 #define RV_ENGINE_MAX_ERROR ((size_t)2 << 20) /* text of a failed call; more than a script can hold */
-#define RV_ENGINE_TYPE_MAX  80                /* name of an error type */
-#define RV_NOWHERE          SIZE_MAX          /* place of a call that is in no queue */
+#define RV_ENGINE_TYPE_MAX  80 /* bytes of the name of an error type: RV_PLUGIN_MAX_NAME is 64, ours have some 30 */
+#define RV_NOWHERE          SIZE_MAX /* place of a call that is in no queue */
 
 struct call;
 /* Something that is released together with a call. */

@@ -11,10 +11,10 @@
 #include "coreengine/engine/services_internal.h"
 #include "coreengine/engine/stuck_internal.h"
 
-#define MAX_HEARD    (8 * RV_LLM_MAX_REPLY) /* of the partial answers in the event of a cancelled run */
-#define MAX_KEPT     8                      /* steps of a group that are performed in one turn */
-#define HELD_LOOK_US (20 * RV_US_PER_MS)    /* how often a run that waits for its subscribers is looked at */
-#define LOOK_EVERY   64                     /* turns without a sleep between two looks at signals and descriptors */
+#define MAX_HEARD    (8 * RV_LLM_MAX_REPLY) /* bytes of what a cancelled run has heard: eight replies */
+#define MAX_KEPT     8 /* steps of a group that are performed in one turn: other work of the loop waits meanwhile */
+#define HELD_LOOK_US (20 * RV_US_PER_MS) /* how often a run that waits for its subscribers is looked at */
+#define LOOK_EVERY   64                  /* turns without a sleep between two looks at signals and descriptors */
 
 /* --- simulated time --- */
 

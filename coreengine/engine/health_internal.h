@@ -8,7 +8,7 @@
 
 struct call;
 
-#define RV_ENGINE_MAX_TOOLS 10000 /* records of an engine; half of them, those not used for longest, make room */
+#define RV_ENGINE_MAX_TOOLS 10000 /* records of an engine, in memory: the half not used for longest goes */
 
 /* --- tool_records.c --- */
 

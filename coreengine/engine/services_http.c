@@ -14,15 +14,15 @@
 
 #define ALLOW_NET   "REEVE_ALLOW_NET"
 #define MAX_URL     ((size_t)8 << 10) /* bytes; a longer one is an error of the call */
-#define MAX_HEADERS 32                /* of a request; more is an error of the call */
+#define MAX_HEADERS 32                /* of a request: interfaces ask for a handful; more is an error of the call */
 #define MAX_HEADER  ((size_t)8 << 10) /* bytes of one line */
 /* bytes of an answer at most, whatever max_bytes says: it is one text of a reply */
-#define MAX_BODY      (INT64_C(4) << 20)
+#define MAX_BODY      (INT64_C(4) << 20) /* bytes, whatever max_bytes says: as base64 within RV_SERVICE_MAX_ANSWER */
 #define USUAL_BODY    (INT64_C(1) << 20) /* bytes of an answer, unless max_bytes says otherwise */
-#define MAX_MS        INT64_C(60000)     /* a minute, whatever timeout_ms says */
+#define MAX_MS        INT64_C(60000)     /* a minute, whatever timeout_ms says: the call that asks waits meanwhile */
 #define USUAL_MS      INT64_C(30000)     /* half a minute, unless timeout_ms says otherwise */
 #define MAX_REDIRECTS 5  /* one for the scheme, one for the host, and some; more is an error of the call */
-#define MAX_FETCHES   64 /* under way in one engine */
+#define MAX_FETCHES   64 /* under way in one engine: each is a connection, with MAX_BODY in memory */
 
 struct fetch {
     struct fetch *next;

@@ -12,8 +12,8 @@
 #define MAX_WORKERS      256                /* threads; more than any machine of ours has cores */
 #define WORKERS          64                 /* by default: most calls wait for something and do not need a core */
 #define IDLE_US          (10 * RV_US_PER_S) /* by default: then a worker without work leaves */
-#define MAX_STUCK        64                 /* given-up calls that still run; further calls fail at once */
-#define LOOP_PATIENCE_NS 10000000           /* that work which declares it never blocks may take on the loop */
+#define MAX_STUCK        64       /* given-up calls that still run: each keeps a thread; further calls fail at once */
+#define LOOP_PATIENCE_NS 10000000 /* that work which declares it never blocks may take on the loop */
 
 /* One piece of work on its way. The pool's lock guards it, except for `work` and `pool`, which do not change. */
 struct job {

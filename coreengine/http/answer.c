@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #define MAX_HEAD    ((size_t)16 << 10) /* clients on Node refuse more */
-#define MAX_PIECES  8                  /* of one write that an answer consists of */
+#define MAX_PIECES  8 /* of one write that an answer consists of: an event with a name and an id has eight */
 #define MAX_REFUSAL ((size_t)16 << 10) /* bytes of the body of a refusal */
 
 static const rv_str nothing = {"", 0};

@@ -5,7 +5,7 @@
 
 #include "coreengine/identity/identity_internal.h"
 
-#define MAX_HOPS 32 /* of X-Forwarded-For that are looked at */
+#define MAX_HOPS 32 /* of X-Forwarded-For that are looked at: each proxy adds one, and clients write what they like */
 
 int identity_caller_header(const struct rv_caller *c, const char *name, rv_str *out)
 {

@@ -48,7 +48,7 @@ struct rv_network {
     struct rv_address at;
     int bits; /* 0 to 128 */
 };
-#define RV_MAX_NETWORKS 64 /* trusted proxies, each an address or a network */
+#define RV_MAX_NETWORKS 64 /* trusted proxies, each an address or a network: each request is compared with all */
 /** Read an address; a zone (fe80::1%eth0), a port ([::1]:80, 1.2.3.4:80) and brackets are passed over. */
 bool identity_address_read(rv_str text, struct rv_address *out);
 bool identity_network_has(const struct rv_network *n, const struct rv_address *a);

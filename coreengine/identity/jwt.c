@@ -10,7 +10,7 @@
 #include "coreengine/base/base.h"
 #include "coreengine/identity/identity_internal.h"
 
-#define MAX_DEPTH 16 /* levels of a token's claims; deeper ones are refused */
+#define MAX_DEPTH 16 /* levels of a token's claims: those that are read have two or three; deeper ones are refused */
 
 struct token {
     rv_str signed_part;    /* of the text */

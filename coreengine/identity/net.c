@@ -4,7 +4,7 @@
 
 #include "coreengine/identity/identity_internal.h"
 
-#define MAX_ADDRESS 64 /* bytes of one as text */
+#define MAX_ADDRESS 64 /* bytes of one as text: IPv6 has 45 and a NUL; brackets and a port are cut off before */
 
 static bool is_number(rv_str s, size_t max_digits)
 {

@@ -4,7 +4,7 @@
 
 #include <json-c/linkhash.h>
 
-#define MAX_HEADER_NAME 100 /* bytes; an operation with a longer one becomes no tool */
+#define MAX_HEADER_NAME 100 /* bytes: real names have some 40; an operation with a longer one becomes no tool */
 
 const char *const openapi_ins[] = {
     [OPENAPI_PATH] = "path", [OPENAPI_QUERY] = "query", [OPENAPI_HEADER] = "header", [OPENAPI_BODY] = "body"};

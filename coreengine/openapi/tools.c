@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #define TOOL_BYTES 1000 /* that a definition has beside its schemas */
-#define MAX_SHOWN  200  /* bytes of a path in a reason */
+#define MAX_SHOWN  200  /* bytes of a path in a reason: two lines of a terminal */
 
 static const struct {
     const char *key, *method;

@@ -6,9 +6,9 @@
 #include "coreengine/plan/planner.h"
 #include "coreengine/plan/shape_internal.h"
 
-#define MAX_NAME   128            /* bytes of the name of a field */
-#define MAX_LINES  100            /* fields of one tool */
-#define MAX_LEVELS 4              /* of fields inside fields */
+#define MAX_NAME   128 /* bytes of the name of a field: a model reads it with each request; longer ones are cut */
+#define MAX_LINES  100 /* fields of one tool: a model reads them with each request */
+#define MAX_LEVELS 4   /* of fields inside fields: plans refer to no deeper ones, and each level multiplies the lines */
 #define MAX_PATH   ((size_t)1024) /* bytes of "items[].name": deeper ones are left out */
 
 /* A text of a server: one line without control characters. */

@@ -144,7 +144,7 @@ void rv_plan_error_write_json(const struct rv_plan_error *error, rv_jw *out)
 
 /* --- text --- */
 
-#define MAX_SHOWN   200 /* bytes of a text of the model in one line */
+#define MAX_SHOWN   200 /* bytes of a text of the model in one line: it comes back to the model */
 #define NAMES_SHOWN 40  /* of a list */
 
 /* A text of a model or a server in a line for people: short, without control characters. */

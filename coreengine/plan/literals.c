@@ -3,7 +3,7 @@
 
 #include "coreengine/plan/validate_internal.h"
 
-#define MAX_FAULTS 64 /* literals of one call that do not fit */
+#define MAX_FAULTS 64 /* literals of one call that do not fit: a model mends the first ones first */
 
 static bool is_required(json_object *input, const char *name)
 {

@@ -6,11 +6,11 @@
 
 #include "coreengine/plan/shape_internal.h"
 
-#define MAX_PARTS  48 /* schemas that all apply to one value */
-#define MAX_GROUPS 8  /* anyOf and oneOf of one value */
-#define MAX_DEPTH  32 /* references and conjunctions inside one another */
-#define MAX_VISITS 64 /* alternatives that are looked at */
-#define MAX_ITEMS  8  /* lists inside lists that are compared */
+#define MAX_PARTS  48 /* schemas that all apply to one value: they are on the stack; of more, anything may be there */
+#define MAX_GROUPS 8  /* anyOf and oneOf of one value: their alternatives multiply */
+#define MAX_DEPTH  32 /* references and conjunctions inside one another: a schema may refer to itself */
+#define MAX_VISITS 64 /* alternatives that are looked at: those of MAX_GROUPS groups multiply */
+#define MAX_ITEMS  8  /* lists inside lists that are compared: a schema may contain itself */
 
 struct walk {
     json_object *root;

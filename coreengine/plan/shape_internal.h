@@ -19,8 +19,8 @@ enum rv_shape_type {
 #define RV_SHAPE_NUMBER (RV_SHAPE_INTEGER | RV_SHAPE_FRACTION)
 #define RV_SHAPE_ANY    127u /* all of them */
 
-#define RV_SHAPE_MAX_SCHEMAS 16  /* alternatives that are told apart; of more, anything may be there */
-#define RV_SHAPE_MAX_NAMES   100 /* fields listed of a place */
+#define RV_SHAPE_MAX_SCHEMAS 16  /* alternatives that are told apart: pairs are compared; of more all may be */
+#define RV_SHAPE_MAX_NAMES   100 /* fields listed of a place: as many as brief.c tells a model of one tool */
 
 struct rv_shape {
     json_object *root;                          /* of the document; where references begin; borrowed, as schemas */

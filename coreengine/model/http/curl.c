@@ -21,7 +21,7 @@
 #define WRITE_BYTES        16384L   /* the least that libcurl takes */
 #define KEEPALIVE_IDLE_S   60L      /* without traffic, until the kernel asks whether the server is still there */
 #define KEEPALIVE_PROBE_S  30L      /* between two such questions */
-#define MAX_REQUEST_FIELDS 256      /* more is a bug of the caller, not a request */
+#define MAX_REQUEST_FIELDS 256      /* headers of a request: more is a bug of the caller */
 
 /* --- opening --- */
 

@@ -11,8 +11,8 @@
 
 #include "coreengine/base/base.h"
 
-#define MAX_HOST 253 /* bytes of a name in DNS; a longer one is refused */
-#define MAX_ITEM 300 /* bytes of a host with its port */
+#define MAX_HOST 253 /* bytes of a name in DNS, by RFC 1035; a longer one is refused */
+#define MAX_ITEM 300 /* bytes of a host with its port: MAX_HOST, brackets, a colon and the port fit */
 
 struct range {
     unsigned char bytes[16]; /* an IPv4 address takes the first four */

@@ -130,7 +130,7 @@ RV_MUST_CHECK int http_configure(rv_http_call *c, const struct rv_http_request *
 
 bool http_is_scarce(int os_error); /* an errno that says that this process or machine has run out of something */
 enum rv_http_fault http_fault_of(const rv_http_call *c);
-#define RV_HTTP_TEXT_MAX 1024 /* bytes of a text for people */
+#define RV_HTTP_TEXT_MAX 1024 /* bytes of a text for people: a quarter of what an error's text holds */
 void http_fault_text(const rv_http_call *c, enum rv_http_fault fault, char out[RV_HTTP_TEXT_MAX]);
 
 #endif

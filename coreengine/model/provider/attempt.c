@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define MAX_TYPE 256 /* bytes of a content type that are kept */
+#define MAX_TYPE 256 /* bytes of a content type that are kept: RV_MEDIA_TYPE_MAX, and a parameter */
 
 static bool is_good(int status)
 {

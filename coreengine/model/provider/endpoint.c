@@ -21,9 +21,9 @@
 #define DEFAULT_FIRST_BYTE_MS 300000 /* a model that reasons, or that has to be loaded first, is silent for long */
 #define DEFAULT_IDLE_MS       120000 /* two minutes without a byte: a model that thinks sends none */
 #define DEFAULT_RETRY_WAIT_MS 60000  /* a minute: a provider that wants more is treated as down */
-#define MAX_ATTEMPTS          100    /* of one call; the file of a pipeline may ask for fewer */
-#define MAX_MS                INT64_C(31536000000) /* a year, so that sums of times do not overflow */
-/* above what any provider allows, and its product with a minute does not overflow */
+#define MAX_ATTEMPTS          100    /* of one call: each may cost; the file of a pipeline may ask for fewer */
+#define MAX_MS                INT64_C(31536000000) /* a year: sums of times must not overflow */
+/* above what any provider allows: its product with a minute does not overflow */
 #define MAX_COUNT INT64_C(1000000000)
 
 static int64_t number(json_object *options, const char *key, int64_t min, int64_t max, int64_t missing)

@@ -6,8 +6,8 @@
 
 #define RV_PROVIDER_MAX_BODY    ((size_t)64 << 20) /* bytes of a request, whatever max_request_bytes says */
 #define RV_PROVIDER_MAX_VALUE   ((size_t)8 << 10)  /* of a key, a header, an address */
-#define RV_PROVIDER_MAX_HEADERS 32                 /* that options may add */
-#define RV_PROVIDER_MAX_QUERY   8                  /* values of an address that are looked at */
+#define RV_PROVIDER_MAX_HEADERS 32                 /* that options may add: each is sent with every request */
+#define RV_PROVIDER_MAX_QUERY   8 /* values of an address, which may be secrets: they have one or two */
 /* values of headers and of the address, key, user, password and token */
 #define RV_PROVIDER_MAX_SECRETS (RV_PROVIDER_MAX_HEADERS + RV_PROVIDER_MAX_QUERY + 5)
 

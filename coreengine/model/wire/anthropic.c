@@ -3,7 +3,7 @@
 
 #include "coreengine/model/wire/wire_internal.h"
 
-#define DEFAULT_MAX_TOKENS 4096 /* the field is required; used when no limit is set */
+#define DEFAULT_MAX_TOKENS 4096 /* where no limit is set: the field is required, and every model takes as many */
 
 /* While the model thinks aloud, it may not be told which tool to use. */
 static bool is_thinking(const struct rv_wire_target *t)

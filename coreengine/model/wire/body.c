@@ -141,7 +141,7 @@ int wire_body_write_prompt(rv_str content, json_object *ask, rv_jw *w, rv_err **
  * of a referenced schema. The whole schema stays as it is when a referenced schema contains itself or is missing, when
  * other keywords than descriptions stand beside a reference, or when the result would be too large. */
 
-#define MAX_NESTING 64    /* references inside of references; then the schema is sent as it is */
+#define MAX_NESTING 64    /* references inside of references: a schema may contain itself; then it is sent as it is */
 #define MAX_NODES   20000 /* of the result: definitions of definitions multiply */
 
 struct inlining {

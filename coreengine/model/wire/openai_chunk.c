@@ -7,7 +7,7 @@
 
 #include "coreengine/model/wire/wire_internal.h"
 
-#define MAX_DIGITS 15 /* of the numbers that are skipped */
+#define MAX_DIGITS 15 /* of the numbers that are skipped: as many as a double has; longer ones are read as a whole */
 
 /* A chunk is some two hundred bytes around a word or two: what is done for each byte counts. */
 #define IS(str, word) ((str).len == sizeof(word) - 1 && memcmp((str).ptr, (word), sizeof(word) - 1) == 0)

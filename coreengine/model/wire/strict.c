@@ -12,7 +12,7 @@
 #define MAX_NESTING 5 /* of objects and lists, as the oldest models with this mode have it */
 /* of all objects, as the oldest models with this mode have it; a larger schema is not sent as strict */
 #define MAX_PROPERTIES 100
-#define MAX_VALUES     500                /* of all enums */
+#define MAX_VALUES     500                /* of all enums, as the oldest models with this mode have it */
 #define MAX_TEXT       ((size_t)64 << 10) /* bytes of a description with the limits that it tells in words */
 
 struct strict {
