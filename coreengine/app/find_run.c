@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_NAMED   8   /* runs that are listed when a word fits several */
-#define MAX_NEAREST 500 /* newest runs that a mistyped id is compared with */
+#define MAX_NAMED   8   /* runs that are listed when a word fits several: a screen holds them with the message */
+#define MAX_NEAREST 500 /* newest runs that a mistyped id is compared with: people type ids that they just saw */
 
 struct candidates {
     char ids[MAX_NEAREST][RV_STORE_MAX_ID + 1];

@@ -9,7 +9,7 @@
 
 #include "coreengine/lang/lang.h"
 
-#define MAX_ITEMS 200 /* a list that people read */
+#define MAX_ITEMS 200 /* people read the list: it stays a few screens long */
 
 struct rv_gallery {
     char folder[PATH_MAX];

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define MAX_FILE_BYTES ((size_t)1 << 20)          /* of one file of a template: ours have some KiB */
-#define MAX_FILES      (2 + RV_GALLERY_MAX_FILES) /* the pipeline, its script, and further ones */
+#define MAX_FILES      (2 + RV_GALLERY_MAX_FILES) /* of an example: the pipeline, its script, and further ones */
 
 /* One file of the copy. */
 struct part {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define MICRO   1000000 /* millionths of a dollar */
-#define MAX_WHY 512     /* bytes of a reason; longer names are cut in it */
+#define MAX_WHY 512     /* bytes of a reason: names of RV_MAX_STAGE_NAME fit; longer ones are cut in it */
 
 static void why_not(const struct rv_llm_bound *bound, char out[MAX_WHY], const char **hint)
 {

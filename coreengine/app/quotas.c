@@ -10,8 +10,8 @@
 
 /* bytes of a file of quotas once read: MAX_PLANS and MAX_USERS fit; more is an error */
 #define MAX_ARENA ((size_t)16 << 20)
-#define MAX_PLANS 1000   /* of one file; more is an error */
-#define MAX_USERS 100000 /* of a tenant, and tenants */
+#define MAX_PLANS 1000   /* of one file: a person writes each; more is an error */
+#define MAX_USERS 100000 /* of a tenant, and tenants: with 100 bytes each they fit MAX_ARENA */
 
 struct plan {
     const char *name;

@@ -18,7 +18,7 @@
 #define MAX_BACKOFF_US   RV_US_PER_HOUR     /* an hour: a run that always crashes costs one process an hour */
 
 #define MAX_RUNS  ((size_t)100000) /* that are looked at */
-#define MAX_NOTED 100              /* unfinished runs that the hint at the start looks at */
+#define MAX_NOTED 100 /* unfinished runs that the hint at the start looks at: it must not delay the start */
 
 int rv_app_crashes(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row, int64_t now_us,
                    int64_t *out, rv_err **err)

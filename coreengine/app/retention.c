@@ -9,10 +9,10 @@
 #include <string.h>
 #include <time.h>
 
-#define MAX_ARENA      ((size_t)4 << 20)    /* bytes of the rules once read: MAX_RULES fit */
-#define MAX_RULES      200                  /* of one file; more is an error */
-#define MAX_DAYS       36500                /* a hundred years: to keep rows without an end, a rule names no days */
-#define MAX_PRUNED     1000                 /* rows in one transaction: it stays short for other writers */
+#define MAX_ARENA      ((size_t)4 << 20) /* bytes of the rules once read: MAX_RULES fit */
+#define MAX_RULES      200   /* of one file: a person writes each, and each is a pass over a table; more is an error */
+#define MAX_DAYS       36500 /* a hundred years: to keep rows without an end, a rule names no days */
+#define MAX_PRUNED     1000  /* rows in one transaction: it stays short for other writers */
 #define MAX_COUNT      1000000000           /* of runs to keep; more than a store can have in practice */
 #define KEYS_KEPT_US   (90 * RV_US_PER_DAY) /* of API keys that are revoked or expired: 90 days */
 #define MAX_LIST_BYTES ((size_t)256 << 20)  /* of ids in memory: some millions; more is an error */

@@ -14,7 +14,7 @@ struct rv_app_template {
 };
 extern const struct rv_app_template app_templates[]; /* ends with a NULL name */
 
-#define RV_APP_MAX_NAME 40 /* characters of the name of a new pipeline or capability */
+#define RV_APP_MAX_NAME 40 /* characters of a new pipeline's or capability's name: it is in paths and C names */
 /** The name of the file without folder and extension; what YAML would not take as plain text becomes "-". */
 void app_name_of_file(const char *path, char out[RV_APP_MAX_NAME + 1]);
 /** The path of the file that path names: with ".yaml" when it does not end with .yaml or .yml. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_SHORT 200               /* characters of a description that stand for the whole text */
+#define MAX_SHORT 200               /* characters of a description that stand for the whole text: two lines of a list */
 #define MAX_JSON  ((size_t)4 << 20) /* of a document: what is short in YAML may be longer as JSON */
 
 /* --- cached answers. The asking user is part of the key: a user's own agent is not visible to others --- */

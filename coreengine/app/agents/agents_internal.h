@@ -7,7 +7,7 @@
 #define RV_AGENTS_KIND "agent" /* of rows of the store */
 /* five minutes: after that a document that was changed by another process is read again */
 #define RV_AGENTS_TTL_US    (5 * RV_US_PER_MIN)
-#define RV_AGENTS_MAX_CACHE 256  /* answers that are kept; the oldest goes */
+#define RV_AGENTS_MAX_CACHE 256  /* answers that are kept: they are in memory; the oldest goes */
 #define RV_AGENTS_MAX_FILES 1000 /* documents of one folder: each is looked at for every answer */
 #define RV_AGENTS_MAX_PATH  4096 /* bytes, as Linux has it */
 

@@ -6,7 +6,7 @@
 #include "coreengine/app/batch/loop_internal.h"
 #include "coreengine/app/recover.h"
 
-#define MAX_CRASHES (2 * RV_APP_CRASHES) /* processes in a row that a line may end before it is left alone */
+#define MAX_CRASHES (2 * RV_APP_CRASHES) /* processes in a row that a line may end: half of them with others */
 
 /* --- results --- */
 

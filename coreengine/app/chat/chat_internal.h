@@ -6,7 +6,7 @@
 
 #define CHAT_MAX_SECTIONS 16                 /* of the instructions of a turn */
 #define CHAT_MAX_SECTION  ((size_t)16 << 10) /* bytes */
-#define CHAT_MAX_LEFT     64                 /* unfinished turns of a session that are looked at */
+#define CHAT_MAX_LEFT     64                 /* unfinished turns of a session that are looked at: one is usual */
 
 /* An agent as a pipeline, and the bundle that turns with it are started with. */
 struct chat_pipeline {

@@ -6,8 +6,8 @@
 #include "coreengine/app/conform/conform_internal.h"
 
 #define TIMEOUT_MS 5000 /* for one call */
-#define MAX_SAMPLE 64   /* items and bytes of one value that is made up */
-#define MAX_NESTED 16   /* levels of a schema that a value is made up for; a deeper object is empty */
+#define MAX_SAMPLE 64   /* items and bytes of one value that is made up: a schema may ask for millions */
+#define MAX_NESTED 16   /* levels of a schema with made-up values: it may contain itself; deeper objects are empty */
 
 /* A value that fits the schema as far as types, lengths and members go; NULL: memory is short. */
 static json_object *sample_of(json_object *schema, int depth);

@@ -11,7 +11,7 @@
 
 /* --- What a capability declares. The loader has let it in: everything here is advice. --- */
 
-#define MAX_DEPTH 16 /* of schemas; deeper ones are not looked at */
+#define MAX_DEPTH 16 /* of schemas: one may contain itself; deeper ones are not looked at */
 
 static bool is_closed(json_object *schema)
 {

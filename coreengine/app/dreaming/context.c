@@ -7,12 +7,12 @@
 #include "coreengine/app/dreaming/dreaming_internal.h"
 #include "coreengine/conversation/conversation.h"
 
-#define MAX_MOMENTS  50                /* newest ones: what a dream reads has to fit into a model's context */
-#define MAX_SESSIONS 5                 /* newest ones, for the same reason */
-#define MAX_MESSAGES 20                /* of a session */
-#define MAX_WORDS    500               /* code points of a message */
-#define MAX_FILES    10                /* newest ones, for the same reason */
-#define MAX_FILE     2000              /* code points of a file */
+#define MAX_MOMENTS  50   /* newest ones: what a dream reads has to fit into a model's context */
+#define MAX_SESSIONS 5    /* newest ones: as MAX_MOMENTS, what a dream reads has to fit into a model's context */
+#define MAX_MESSAGES 20   /* of a session: of MAX_SESSIONS, with MAX_WORDS each, 50,000 code points */
+#define MAX_WORDS    500  /* code points of a message: its beginning says what it is about */
+#define MAX_FILES    10   /* newest ones: with MAX_FILE each, 20,000 code points */
+#define MAX_FILE     2000 /* code points of a file: its first page */
 #define MAX_SECTION  ((size_t)4 << 20) /* bytes of one part of the context; more is an error of the dream */
 
 struct section {

@@ -25,7 +25,7 @@ bool dream_is_sealed(json_object *row);
 RV_MUST_CHECK int dream_check_user(const struct rv_store_scope *scope, rv_err **err);
 
 /* --- dream.c, also for the worker --- */
-#define DREAM_MAX_ATTEMPTS 1000 /* runs of one dreaming that are looked at */
+#define DREAM_MAX_ATTEMPTS 1000 /* runs of one dreaming that are looked at: each is read, and each has cost */
 /** The id of the n-th attempt, from 1. */
 RV_MUST_CHECK int app_dream_id(const struct rv_store_scope *scope, const struct rv_app_dream *dream, int n,
                                char out[RV_STORE_MAX_ID + 1], rv_err **err);

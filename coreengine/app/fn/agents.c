@@ -6,7 +6,7 @@
 #include <json-c/linkhash.h>
 #include <stdlib.h>
 
-#define MAX_HEADERS    256                /* of one request; more is an error */
+#define MAX_HEADERS    256 /* of one request: they are on the stack, and requests have some 30; more is an error */
 #define CONTEXT_MEMORY ((size_t)64 << 10) /* the texts of one context */
 
 /* --- documents --- */
@@ -335,7 +335,7 @@ static int add_row(rv_history *h, json_object *row, size_t i, bool *full, rv_err
     return rc < 0 ? RV_WRAP(err, rc, "rows[%zu]", i) : 0;
 }
 
-#define MAX_ROWS 1000 /* moments of one input */
+#define MAX_ROWS 1000 /* moments of one input: a history has RV_MOMENT_MAX_INJECT; pointers are on the stack */
 
 /* Notes of moments that are given newest first; *out may be NULL. */
 static int note_moments(json_object *in, bool covers, json_object **out, rv_err **err)

@@ -8,7 +8,7 @@
 #include "coreengine/match/match.h"
 
 #define MAX_NAME   ((size_t)RV_ENTITY_MAX_NAME)
-#define MAX_KEYS   1000 /* of chunks, in the metadata of the moment */
+#define MAX_KEYS   1000 /* of chunks, in the metadata of the moment: all lists of moments read them */
 #define CHUNK_NAME "%s-chunk-%04zu"
 
 /* --- reading --- */

@@ -5,7 +5,7 @@
 
 #include "coreengine/app/mcp/mcp_internal.h"
 
-#define MAX_ARGUMENTS 100 /* of one prompt */
+#define MAX_ARGUMENTS 100 /* of one prompt: a person fills them in a form */
 
 /* --- arguments --- */
 

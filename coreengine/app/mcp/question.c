@@ -4,7 +4,7 @@
 
 #include "coreengine/app/mcp/mcp_internal.h"
 
-#define MAX_STATE (2 * (size_t)RV_STORE_MAX_ID + 80) /* bytes of a requestState */
+#define MAX_STATE (2 * (size_t)RV_STORE_MAX_ID + 80) /* bytes of a requestState: two ids, a hash and numbers */
 #define MARK      16                                 /* hex characters that notice a change */
 
 /* --- forms --- */

@@ -17,7 +17,7 @@
 #define SESSIONS SCHEME "sessions/"
 #define ENTITIES SCHEME "entities/"
 #define JSON     "application/json"
-#define MAX_URI  4096 /* bytes of an address that a client may ask for; a longer one is an error */
+#define MAX_URI  4096 /* bytes of an address that a client asks for: ids and a few words; a longer one is an error */
 
 /* --- addresses --- */
 

@@ -8,7 +8,7 @@
 #include "coreengine/base/base.h"
 #include "coreengine/knowledge/knowledge.h"
 
-#define MAX_SHOWN 100 /* bytes of a client's words in a message */
+#define MAX_SHOWN 100 /* bytes of a client's words in a message: they stay on one line */
 
 /* --- the arguments --- */
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_DESCRIPTION 500  /* code points */
+#define MAX_DESCRIPTION 500  /* code points: a paragraph; lists show it */
 #define MAX_UPLOADS     1000 /* of one session: the list is read as a whole; more is an error */
 
 struct pair {

@@ -9,7 +9,7 @@
 #include <strings.h>
 
 #define N_ALIKE     2      /* sessions and moments */
-#define ALIKE_LIMIT 100    /* sessions and moments that SEARCH finds */
+#define ALIKE_LIMIT 100    /* sessions and moments that SEARCH finds: half of the rows that REM returns at most */
 #define LEAST_ALIKE 0.3    /* cosine */
 #define NO_SCORE    (-2.0) /* below every cosine */
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_NAME   200                  /* bytes of a model's name; longer ones are not listed */
+#define MAX_NAME   200                  /* bytes of a model's name: a table shows it; longer ones are not listed */
 #define MAX_LIST   ((size_t)4 << 20)    /* bytes of a server's list of models; a longer one counts as no server */
 #define CONNECT_US (300 * RV_US_PER_MS) /* of a server on this machine: it accepts at once, or it is not there */
 #define TOTAL_US   (2 * RV_US_PER_S)    /* a server that is busy with another request answers late */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define MAX_DELAY_MS   86400000 /* what an entry may have: a day */
-#define MAX_JSON_DEPTH 50       /* YAML nests less deeply than JSON, and the entry stands in four levels */
+#define MAX_JSON_DEPTH 50       /* an entry stands in four levels of a file with RV_YAML_MAX_DEPTH: 50 leave room */
 #define REPLACEMENT    "\xef\xbf\xbd"
 
 /* The bytes at the start of a text that a script may have: no invalid UTF-8, no NUL. */

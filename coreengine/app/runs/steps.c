@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_STEPS 1000000 /* a run that long is beyond its bounds */
+#define MAX_STEPS 1000000 /* of a run: bounds end runs long before; they are in memory */
 
 /* --- lines of the event stream, read again --- */
 

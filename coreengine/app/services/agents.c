@@ -9,7 +9,7 @@
 
 #define WHAT     "document" /* what messages call the text */
 #define KIND     "agent"    /* of rows of the store */
-#define MAX_TAGS 64         /* of one agent; more is an error of the call */
+#define MAX_TAGS 64         /* of one agent: they are read with each list; more is an error of the call */
 #define MAX_TAG  200        /* bytes */
 
 struct save {

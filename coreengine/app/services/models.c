@@ -13,10 +13,10 @@
 #include <string.h>
 
 #define STAGE        "models_call"
-#define MAX_ATTEMPTS 5    /* runs of one ask, of which all but the last have failed */
+#define MAX_ATTEMPTS 5    /* runs of one ask, of which all but the last have failed: each has cost */
 #define MAX_NAME     200  /* bytes of a model's name: a capability says it; a longer one is an error of the call */
-#define MAX_TOKENS   4096 /* of the answer */
-#define MAX_CALLS    4    /* of the model, when it fails */
+#define MAX_TOKENS   4096 /* of the answer: four pages; a capability reads it, not a person */
+#define MAX_CALLS    4    /* of the model, when it fails: each may cost */
 /* bytes of the pipeline that is written for one call: it is a template of ours with a few names */
 #define MAX_PIPELINE ((size_t)4 << 10)
 #define SECONDS      100 /* for the stage; the ask waits a little longer */

@@ -16,7 +16,7 @@
 #define MAX_HELD    ((size_t)64 << 10) /* bytes of text that become one piece */
 #define PRUNE_US    (30 * RV_US_PER_S) /* half a minute: old streams take room, nothing else */
 #define PRUNE_MAX   500                /* streams in one transaction: it stays short for other writers */
-#define MAX_GROUP   256                /* streams of one transaction */
+#define MAX_GROUP   256                /* streams of one transaction: other processes wait for its end */
 #define GATHER_NS                                                                                                      \
     INT64_C(20000000) /* from one transaction to the next, if no line hurries: then many streams share it */
 

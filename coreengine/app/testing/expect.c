@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define MAX_PATH_BYTES  ((size_t)1 << 16) /* of "output.a.b[3]": keys of the state; a longer one is an error */
-#define MAX_SHOWN_BYTES 240               /* of the error of a run */
+#define MAX_SHOWN_BYTES 240               /* of the error of a run: it stays within three lines of a terminal */
 
 /* Add {path, expected, found}; found is left out when there is nothing. Borrows both. */
 static int differ(struct rv_test_report *r, const char *path, json_object *expected, json_object *found, bool exists,

@@ -25,7 +25,7 @@ struct top_bundle {
     struct rv_catalog catalog;
     size_t n_users;
 };
-#define RV_TOP_MAX_BUNDLES 32 /* that are kept while no run uses them */
+#define RV_TOP_MAX_BUNDLES 32 /* that are kept while no run uses them: each holds files of a pipeline in memory */
 struct top_bundles {
     struct top_bundle **items; /* owned */
     size_t n, cap;
