@@ -19,7 +19,7 @@
 #define KEPT_BYTES ((size_t)4 << 20)  /* in memory: more than a pipe and the pager behind hold together */
 #define FILE_BYTES ((off_t)1 << 30)   /* in the file: then the reader counts as one that left */
 #define PART_BYTES ((size_t)64 << 10) /* of the file that are read at once: what one pipe holds */
-#define MAX_PARTS  64                 /* written at once */
+#define MAX_PARTS  64                 /* written at once: chosen, below IOV_MAX (1,024); a step prints a few */
 #define ROOM_BYTES (2 * KEPT_BYTES)   /* of the buffers: what is kept, and one piece of any size up to this */
 
 /* Before the bytes of each piece. */

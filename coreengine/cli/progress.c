@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_SPANS 10000 /* further visits are not drawn */
+#define MAX_SPANS 10000 /* visits that are drawn: they are in memory, and people read no longer picture */
 #define REDRAW_MS 100   /* between two drawings: as often as an eye follows */
 
 struct span {

@@ -4,7 +4,7 @@
 
 #include "coreengine/cli/cli.h"
 
-#define MAX_NAMES 8 /* of options or verbs in one hint */
+#define MAX_NAMES 8 /* of options or verbs in one hint: a line or two; `--help` lists all */
 
 static bool has(const struct rv_cli_verb *verb, const char *name)
 {

@@ -8,7 +8,7 @@
 
 #define ASK_BYTES   300   /* of a question, in a message */
 #define STORE_BYTES 16384 /* of the options of a command that is shown */
-#define MAX_SHOWN   16384 /* bytes of the question that is shown */
+#define MAX_SHOWN   16384 /* bytes of an option's value in a command: four times RV_STORE_MAX_URL, for escapes */
 
 /* "--choice yes   # or no, later": the first choice, and the others. */
 static void write_choices(json_object *data, rv_buf *out)

@@ -5,9 +5,9 @@
 
 #include "coreengine/protocols/protocols_internal.h"
 
-#define MAX_KEY    4096  /* bytes of the ids that name one call */
-#define MAX_OWNERS 16384 /* agents that speak in one stream */
-#define MAX_NAME   1000  /* bytes of the id of a call, or of a stage, in a name that is given out */
+#define MAX_KEY    4096  /* bytes of the ids that name one call: a stage, a path of stages and two numbers */
+#define MAX_OWNERS 16384 /* agents that speak in one stream: they are in memory; four times RV_PROTOCOL_MAX_CALLS */
+#define MAX_NAME   1000  /* bytes of the id of a call, or of a stage, in a name: clients get it in each event */
 
 void proto_fail(rv_protocol *p, int rc)
 {

@@ -174,7 +174,7 @@ void proto_said(rv_protocol *p, rv_str text, bool begins_part);
 /* agui.c: what both forms of AG-UI have */
 void proto_agui_event(rv_protocol *p, const char *type); /* begins a block: {"type", "timestamp"? */
 void proto_agui_event_end(rv_protocol *p);
-#define PROTO_MAX_MESSAGE_ID 512 /* bytes */
+#define PROTO_MAX_MESSAGE_ID 512 /* bytes: 300 of a run's id, two numbers and a word */
 /** kind "": the text, "r": reasoning; n: which part of the reply, from 1. */
 const char *proto_agui_message(const rv_protocol *p, const struct proto_owner *by, const char *kind, int n,
                                char out[PROTO_MAX_MESSAGE_ID]);

@@ -4,7 +4,7 @@
 
 #include "coreengine/protocols/requests_internal.h"
 
-#define MAX_OUTPUT 10000000 /* tokens of an answer; a larger number is a mistake */
+#define MAX_OUTPUT 10000000 /* tokens of an answer: no model writes as many; a larger number is a mistake */
 
 /* --- what both have --- */
 

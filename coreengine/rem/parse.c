@@ -5,7 +5,7 @@
 #include "coreengine/base/base.h"
 #include "coreengine/rem/rem_internal.h"
 
-#define MAX_NUMBER 40 /* bytes of a number that can mean something */
+#define MAX_NUMBER 40 /* bytes of a number that can mean something: 17 digits, sign, point and exponent are 25 */
 
 static const char *const modes[] = {[RV_REM_LOOKUP] = "LOOKUP",
                                     [RV_REM_SEARCH] = "SEARCH",

@@ -4,7 +4,7 @@
 
 #include "coreengine/rem/rem.h"
 
-#define REM_MAX_QUOTE 60 /* of the query, in errors */
+#define REM_MAX_QUOTE 60 /* bytes of the query, in errors: most of a line of a terminal */
 
 /* --- fault.c --- */
 

@@ -5,7 +5,7 @@
 
 #include "coreengine/rem/sql_internal.h"
 
-#define MAX_ARGS 8 /* of one function call; more is an error */
+#define MAX_ARGS 8 /* of one function call: each is on the stack; only coalesce takes as many; more is an error */
 
 enum kind { PLAIN, AGGREGATE, WINDOW };
 enum special { NONE, LEFT, RIGHT, ROUND, AVG, SUM, EXTREME, DATE, TRUNC, NOW, STRING_AGG, GROWS, JSON_LENGTH, SUBSTR };

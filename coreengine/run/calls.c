@@ -5,7 +5,7 @@
 
 #include "coreengine/run/run_internal.h"
 
-#define FIRST_CAP 64 /* a power of two, like all that follow */
+#define FIRST_CAP 64 /* calls: a power of two, like all that follow; a run seldom has more */
 
 /* Ids that follow each other are spread: neighbours would make one long chain, which each removal walks along. */
 static size_t home(const struct call_table *t, int64_t id)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_PATHS 16 /* of one expression */
+#define MAX_PATHS 16 /* of one expression: people write fewer names; of further ones values are made without a hint */
 
 static bool same_path(const struct sim_field *f, const rv_str *path, size_t n)
 {

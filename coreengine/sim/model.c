@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_AT_ONCE   4 /* calls of one made-up reply */
+#define MAX_AT_ONCE   4 /* calls of one made-up reply: enough that calls overtake each other, and runs stay short */
 #define IN_TEN_ASKS   4 /* of ten replies that could ask for tools */
 #define IN_TEN_AGENT  9 /* tools on a list that are passed over for ask_agent */
 #define IN_TEN_OUTPUT 2 /* of ten that are to fit a schema */

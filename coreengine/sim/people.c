@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_WAITING 64 /* interrupts of one run that are looked at */
+#define MAX_WAITING 64 /* interrupts of one run that are looked at: runs of the simulation ask fewer at a time */
 
 static const int64_t patience_us[] = {5 * RV_US_PER_S, 60 * RV_US_PER_S, 3600 * RV_US_PER_S};
 

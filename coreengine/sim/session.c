@@ -9,9 +9,9 @@
 #define SESSION       "session"
 #define USER          "someone"
 #define HAS_SESSION   600 /* per mille of the runs with a stage that joins conversations */
-#define MAX_TURNS     3   /* earlier ones */
+#define MAX_TURNS     3   /* earlier ones: enough for a history with an order, and each costs time of every seed */
 #define ROWS_PER_TURN 4   /* question, call, result, answer */
-#define MAX_ID        48  /* bytes of a made-up id */
+#define MAX_ID        48  /* bytes of a made-up id: a word, two numbers and a NUL */
 
 static const struct rv_store_scope scope = {.user = USER};
 

@@ -12,7 +12,7 @@
 #define SIM_MAX_TRACE     ((size_t)4 << 20)         /* bytes; a longer one is cut */
 #define SIM_MAX_PROCESSES 100                       /* of one run; then it is left alone */
 #define SIM_SHOWN         160                       /* bytes of a text in a trace */
-#define SIM_MAX_BROKEN    4096                      /* bytes that say what is wrong */
+#define SIM_MAX_BROKEN    4096                      /* bytes that say what is wrong: a screen for a person */
 #define SIM_ASK_AGENT     "ask_agent"
 
 /* --- the parts of a seed --- */
@@ -204,7 +204,7 @@ void sim_break(struct sim_seed *s, enum rv_sim_invariant inv, const char *fmt, .
 RV_MUST_CHECK int sim_unexpected(struct sim_seed *s, enum rv_sim_invariant inv, int rc, const char *what, rv_err **err);
 void sim_injected(struct sim_seed *s, enum rv_sim_fault fault);
 /** Perhaps one of these, by this run's rates, and noted: its number from 1; 0: none. At most SIM_MAX_KINDS. */
-#define SIM_MAX_KINDS 4
+#define SIM_MAX_KINDS 4 /* no place of the simulation chooses among more: their rates are on the stack */
 size_t sim_inject(struct sim_seed *s, const enum rv_sim_fault *kinds, size_t n);
 void sim_say(struct sim_seed *s, const char *fmt, ...) RV_PRINTF(2, 3);
 void sim_say_event(struct sim_seed *s, const struct rv_event *ev, const struct sim_call *c);

@@ -47,7 +47,7 @@ RV_MUST_CHECK int sim_flatten(json_object *schema, json_object *root, struct sim
                               rv_err **err);
 
 /* --- hints.c: what a pipeline looks at in outputs, so that made-up ones take every route --- */
-#define SIM_PATH_MAX 4
+#define SIM_PATH_MAX 4 /* names of a path: expressions of pipelines have two or three */
 struct sim_field {
     char *path[SIM_PATH_MAX]; /* owned */
     size_t n_path;

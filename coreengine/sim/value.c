@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_DEPTH 8  /* deeper, only what is required is made */
-#define MAX_TRIES 40 /* values for one schema */
+#define MAX_DEPTH 8  /* levels: deeper, only what is required is made; values stay small */
+#define MAX_TRIES 40 /* values for one schema: made-up values of common schemas fit within a few */
 
 struct maker {
     json_object *root;

@@ -21,7 +21,7 @@
 #define SIGN_US    (5 * RV_US_PER_S)    /* between two signs of life; with short leases more often */
 #define RETRY_US   (500 * RV_US_PER_MS) /* half a second: the store was busy or away */
 #define CANCELS_US (100 * RV_US_PER_MS) /* between two looks for cancellations that were heard of */
-#define MAX_STRAYS 16                   /* that are handed back at once */
+#define MAX_STRAYS 16 /* that are handed back at once: each is a write; the rest follows with the next look */
 #define SWEEP_DUTY "sweep"
 #define PRUNE_US   RV_US_PER_HOUR /* between two looks for counters of quotas that are over */
 #define MAX_PRUNED 1000           /* rows in one transaction: it stays short for other writers */

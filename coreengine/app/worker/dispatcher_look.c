@@ -8,9 +8,9 @@
 #include "coreengine/app/worker/dispatcher_internal.h"
 
 #define POLL_MAX_US    (2 * RV_US_PER_S) /* two seconds: how late a task is begun where the store cannot notify */
-#define MAX_CLASSES    4096              /* that a worker looks at */
-#define MAX_TIMELY     200               /* tasks that become due, or are taken from dead workers, at once */
-#define MAX_FIRED      32 /* schedules that fire at once: signs of life and claims have their turn between */
+#define MAX_CLASSES    4096              /* that a worker looks at: each look compares them all */
+#define MAX_TIMELY     200 /* tasks that become due, or come from dead workers, at once: others wait for the write */
+#define MAX_FIRED      32  /* schedules that fire at once: signs of life and claims have their turn between */
 #define FIRE_SPREAD_US (100 * RV_US_PER_MS) /* workers that wait for the same instant look at it so far apart */
 
 static bool can_serve(const struct rv_worker *w, const struct rv_task_class *c)

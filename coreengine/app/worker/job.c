@@ -4,7 +4,7 @@
 
 #include "coreengine/app/worker/hook_internal.h"
 
-#define MAX_BACK 5 /* claims of a task that a store which cannot be reached does not make failures */
+#define MAX_BACK 5 /* claims that a store which cannot be reached does not make failures: the task may be at fault */
 
 void app_work_list_init(struct work_list *l)
 {

@@ -211,7 +211,7 @@ static int summary_keep(rv_store *store, const struct work_job *j, rv_err **err)
     return rv_app_put_summary(store, &scope, &what, rv_buf_str(&j->summary.said), err);
 }
 
-#define MAX_USERS 100 /* of one notice */
+#define MAX_USERS 100 /* of one notice: each gets a row of his own in the same step */
 
 /* --- payloads: programs and people wrote them --- */
 

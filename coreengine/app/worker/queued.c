@@ -5,7 +5,7 @@
 #include "coreengine/app/past.h"
 #include "coreengine/app/worker/worker_internal.h"
 
-#define MAX_PLACE 10000 /* tasks that are looked at to say what comes before */
+#define MAX_PLACE 10000 /* tasks that are looked at to say what comes before: a fraction of a second */
 
 /* --- its task --- */
 

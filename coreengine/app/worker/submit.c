@@ -8,7 +8,7 @@
 #include "coreengine/app/worker/worker_internal.h"
 
 #define MAX_KEY  ((size_t)64 << 10) /* bytes of the text that the key of a task is hashed from */
-#define MAX_SAME 100000             /* runs with one key */
+#define MAX_SAME 100000             /* runs with one key: each is looked up, so that a search must end */
 
 /* --- payloads --- */
 

@@ -6,8 +6,8 @@
 #include "coreengine/app/past.h"
 #include "coreengine/app/worker/worker_internal.h"
 
-#define MAX_SWEPT  200               /* of each kind at once */
-#define MAX_OWNERS 256               /* dead workers that one sweep looks at; the next one takes those that are left */
+#define MAX_SWEPT  200 /* of each kind at once: each is read; the rest follows with the next sweep */
+#define MAX_OWNERS 256 /* dead workers that one sweep looks at: others wait; the next one takes the rest */
 #define MAX_TEXT   ((size_t)1 << 20) /* bytes of the ids that one sweep finds */
 
 /* Rows that are read first and dealt with when the statement is done: ids and tenants, each with a NUL behind it. */

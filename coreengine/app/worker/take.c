@@ -9,9 +9,9 @@
 #include "coreengine/app/recover.h"
 #include "coreengine/app/worker/worker_internal.h"
 
-#define MAX_TAKEN   3                    /* times that others take a run over while it is taken up */
+#define MAX_TAKEN   3 /* times that others take a run over while it is taken up: then theirs is the run */
 #define BUSY_MIN_US (250 * RV_US_PER_MS) /* until an answer looks again whether its run waits, ... */
-#define BUSY_MAX_US (10 * RV_US_PER_S)   /* ... and while the run is at one step for long */
+#define BUSY_MAX_US (10 * RV_US_PER_S)   /* ... and while the run is at one step for long: a person waits */
 
 /* --- what there is to do --- */
 

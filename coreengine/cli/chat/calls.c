@@ -7,9 +7,9 @@
 #include <json-c/linkhash.h>
 #include <string.h>
 
-#define MAX_ARGUMENTS 100  /* bytes of a call's arguments on its line */
-#define MAX_PAYLOAD   300  /* bytes of arguments or a question that one line shows; the rest is cut */
-#define MAX_RESULT    2000 /* bytes of a result that are looked at for its two lines */
+#define MAX_ARGUMENTS 100  /* bytes of a call's arguments on its line: it stays one line of a wide terminal */
+#define MAX_PAYLOAD   300  /* bytes of arguments or a question in a line: three lines of a terminal; the rest is cut */
+#define MAX_RESULT    2000 /* bytes of a result that are looked at: its two lines of a terminal are far shorter */
 #define RESULT_LINES  2    /* of a tool's result that are shown */
 #define MIN_COLUMNS   16   /* of a line of a result, however narrow the terminal is */
 #define HIDDEN        "[redacted]"

@@ -107,7 +107,7 @@ RV_MUST_CHECK int cli_chat_lines_next(struct rv_chat_lines *l, rv_str *out, rv_e
 RV_MUST_CHECK int cli_chat_lines_byte(struct rv_chat_lines *l, char *out, rv_err **err);
 
 /* --- edit.c: a line that is edited where it is typed --- */
-#define RV_CHAT_MAX_PAST 1000                      /* earlier lines that the Up key finds */
+#define RV_CHAT_MAX_PAST 1000 /* earlier lines that the Up key finds: they are read at each start */
 bool cli_chat_edit_fits(const struct rv_cli *cli); /* the terminal can move its cursor */
 rv_chat_edit *
 cli_chat_edit_new(struct rv_cli_chat *chat); /* NULL: no memory, no UTF-8 on this system, or an unknown terminal */

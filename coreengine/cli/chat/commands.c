@@ -12,7 +12,7 @@
 #define MAX_REST       4096 /* bytes of what follows a command: a path */
 #define SHOWN_SESSIONS 20   /* newest ones, of /sessions */
 #define SHOWN_MESSAGES 20   /* last ones, of /history without a number */
-#define MAX_SHOWN      1000 /* messages of /history: a larger number counts as this */
+#define MAX_SHOWN      1000 /* messages of /history: they are printed at once; a larger number counts as this */
 
 /* Each takes the rest of the line. RV_CHAT_WORD_AGAIN: the message is said again. */
 typedef int (*command_fn)(struct rv_cli_chat *c, const char *rest, rv_err **err);

@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
-#define MAX_SESSIONS 100 /* the ones touched last */
+#define MAX_SESSIONS 100 /* the ones touched last: people look for no older one with the Tab key */
 
 struct search {
     rv_str begins; /* what the words begin with */

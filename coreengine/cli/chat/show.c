@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define MAX_LINE ((size_t)64 << 10) /* bytes of one line that is shown */
-#define MAX_ID   200                /* bytes of an id that is compared; longer ones are cut */
+#define MAX_ID   200                /* bytes of an id that is compared: providers make some 40; longer ones are cut */
 
 #define OUTCOME_COLUMNS 10 /* "  999.9 s" */
 #define MIN_CALL        20 /* columns of a call on its line, however narrow the terminal is */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_MODELS 50 /* that one session has asked; further ones are counted with the last */
+#define MAX_MODELS 50 /* that one session has asked: people try a handful; further ones are counted with the last */
 
 /* --- the last turn --- */
 

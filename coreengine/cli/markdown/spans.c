@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define MAX_DEPTH 4 /* of spans in spans; deeper marks stay */
+#define MAX_DEPTH 4 /* of spans in spans: people write two, and the reader calls itself; deeper marks stay */
 
 /* Where a text stands. */
 struct within {

@@ -24,7 +24,7 @@ void md_spans_end(struct md_spans *s, rv_buf *out);
 void md_look(bool styled, unsigned look, rv_buf *out);
 
 /* --- table.c --- */
-#define MD_MAX_COLUMNS 24
+#define MD_MAX_COLUMNS 24 /* of a table: a terminal of 120 columns has room for 24 narrow ones */
 struct md_table {
     rv_buf rows;      /* lines, each with its end */
     size_t n_columns; /* 0: the second line is not there yet */

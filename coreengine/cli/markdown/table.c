@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define LEAST    4                        /* columns of a cell that is narrowed */
-#define MAX_CELL (4 * RV_CLI_MD_MAX_LINE) /* bytes of a cell with its colours */
+#define MAX_CELL (4 * RV_CLI_MD_MAX_LINE) /* bytes of a cell: a whole line, and its colours three times as long */
 #define MAX_ROW  ((size_t)1 << 20)        /* with the blanks of all its lines */
 
 static rv_str next_line(rv_str *rest)

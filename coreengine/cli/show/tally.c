@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_SAMPLES   100000 /* times of further calls are not among the medians */
-#define MAX_NAME      28     /* columns for names; longer ones move their line */
-#define MAX_CELL      48     /* bytes of a number with its unit */
+#define MAX_SAMPLES   100000 /* times of calls: they are in memory; the medians of more hardly differ */
+#define MAX_NAME      28     /* columns for names: eight columns of numbers stand beside; longer ones move their line */
+#define MAX_CELL      48     /* bytes of a number with its unit: 20 digits, their commas, and a word */
 #define CELL_DISTANCE 2      /* blanks between columns */
 
 struct row {

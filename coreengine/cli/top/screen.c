@@ -16,7 +16,7 @@
 
 #define ENTER     "\033[?1049h\033[?25l\033[?7l\033[2J"
 #define LEAVE     "\033[?7h\033[?25h\033[?1049l"
-#define MAX_BYTES 64 /* of keys that are not read yet */
+#define MAX_BYTES 64 /* of keys that are not read yet: a key sends at most a dozen */
 
 static const int numbers[] = {SIGWINCH, SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT};
 

@@ -43,7 +43,7 @@ static const struct rv_cli_option options[] = {
      NULL, true},
 };
 
-#define MAX_LINE (2 * RV_LLM_MAX_REPLY) /* bytes of a reply with its escapes */
+#define MAX_LINE (2 * RV_LLM_MAX_REPLY) /* bytes: a reply, and as much again for its escapes */
 
 /* --- who watches: one set of callbacks tells them all --- */
 

@@ -12,7 +12,7 @@
 
 #define MAX_LINE   ((size_t)1 << 20) /* bytes of one text; models take a tenth at most */
 #define BATCH      64                /* texts of one request: what every provider takes */
-#define MAX_NUMBER 32                /* bytes of a float as text */
+#define MAX_NUMBER 32                /* bytes of a float as text: 9 digits, sign, point, exponent and a NUL fit */
 #define WATCH_S    2                 /* between two looks at the queue */
 
 struct job {

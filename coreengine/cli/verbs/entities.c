@@ -8,8 +8,8 @@
 #include <json-c/linkhash.h>
 #include <stdlib.h>
 
-#define MAX_CONDITIONS 16 /* --where of one command; more is an error */
-#define MAX_CELL       60 /* columns of a name; the rest is cut */
+#define MAX_CONDITIONS 16 /* --where of one command: a person types them; more is an error */
+#define MAX_CELL       60 /* columns of a name: others stand beside it on a terminal; the rest is cut */
 
 /* --- list --- */
 

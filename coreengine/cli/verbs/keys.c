@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_CELL 40 /* columns of a value; the rest is cut */
+#define MAX_CELL 40 /* columns of a value: others stand beside it on a terminal; the rest is cut */
 
 /* --- rows --- */
 

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#define MAX_TAGS  16 /* --topic of one command; more is an error */
-#define MAX_CELL  60 /* columns of a value; the rest is cut */
+#define MAX_TAGS  16 /* --topic of one command: a person types them; more is an error */
+#define MAX_CELL  60 /* columns of a value: others stand beside it on a terminal; the rest is cut */
 #define LIST_MANY 50 /* rows, unless --limit says otherwise */
 
 /* --- rows --- */

@@ -5,7 +5,7 @@
 
 #define SHOWN_TIMES  5         /* next times, unless --number says otherwise */
 #define SHOWN_FIRED  10        /* last firings */
-#define MAX_TIMES    1000      /* --number at most; more is an error */
+#define MAX_TIMES    1000      /* --number at most: a person reads them; more is an error */
 #define MINUTE_S     60        /* an offset is shown in minutes, and a delay from one minute on */
 #define TIME_IS_PAST INT64_MIN /* no time is before it */
 

@@ -8,9 +8,9 @@
 #include <strings.h>
 #include <unistd.h>
 
-#define MAX_CAPABILITIES 64                 /* --capability of one command; more is an error */
+#define MAX_CAPABILITIES 64 /* --capability of one command: each is a library or a process; more is an error */
 #define MAX_SECRET       ((size_t)64 << 10) /* bytes of a file with a secret; a longer one is an error */
-#define MAX_SECRETS      8                  /* options that name such a file are fewer */
+#define MAX_SECRETS      8                  /* of files: one for each option that names such a file; there are fewer */
 
 static const struct rv_cli_option options[] = {
     {"listen", 0, "ADDRESS:PORT", "where clients connect (default " RV_SERVER_LISTEN "); port 0: any free one", NULL,

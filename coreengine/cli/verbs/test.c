@@ -8,9 +8,9 @@
 #include <string.h>
 
 #define MAX_REPEAT  10000 /* runs of each test: the interval is below two percent then */
-#define MAX_NAMES   400   /* bytes of the names of tests in a message */
-#define MAX_NEAREST 200   /* bytes of the name that a hint shows; the rest is cut */
-#define MAX_MODELS  32    /* columns of a table that people still read */
+#define MAX_NAMES   400   /* bytes of the names of tests in a message: five lines of a terminal */
+#define MAX_NEAREST 200   /* bytes of the name that a hint shows: two lines of a terminal; the rest is cut */
+#define MAX_MODELS  32    /* columns of a table that people still read: each runs all tests again */
 
 static const struct rv_test_format *const formats[] = {&cli_test_as_json, &cli_test_as_tap, &cli_test_as_junit,
                                                        &cli_test_as_html};

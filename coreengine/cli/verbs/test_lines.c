@@ -5,7 +5,7 @@
 #include "coreengine/cli/show/lines_internal.h"
 #include "coreengine/cli/verbs/test_report_internal.h"
 
-#define MAX_SHOWN_BYTES 400 /* of a value in a line for people; --json has the whole value */
+#define MAX_SHOWN_BYTES 400 /* of a value for people: five lines of a terminal; --json has the whole value */
 
 /* --- why a test failed --- */
 

@@ -9,7 +9,7 @@
 #include "coreengine/cli/show/table_internal.h"
 #include "coreengine/cli/verbs/test_report_internal.h"
 
-#define MAX_NAME  48                /* characters of a test's name in the table for people */
+#define MAX_NAME  48                /* characters of a test's name in the table for people: half a line of a terminal */
 #define MAX_LABEL ((size_t)1 << 20) /* bytes of a row's: all its values */
 #define ONLY      "result"          /* the column of a matrix with one axis */
 

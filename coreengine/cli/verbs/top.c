@@ -9,7 +9,7 @@
 #define INTERVAL_S   2   /* between two looks */
 #define LEAST        10  /* columns and rows, whatever a terminal says */
 #define PIPE_COLUMNS 160 /* as tables of other verbs have them in a pipe */
-#define MAX_LOOKS    100 /* until all journals are read, for a look that is printed once */
+#define MAX_LOOKS    100 /* until all journals are read, for one printed look: each reads RV_APP_TOP_MAX_RECORDS */
 
 static const struct rv_cli_option options[] = {
     {"once", 0, NULL, "print one table and exit; so it does without a terminal that can be redrawn", NULL, false},

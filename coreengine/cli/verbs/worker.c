@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #define MAX_LABELS   64  /* --label of one command; more is an error */
-#define MAX_HANDLERS 64  /* --handler, and --script, of one command; more is an error */
-#define MAX_TYPE     200 /* bytes of a task's type; a longer one is an error */
+#define MAX_HANDLERS 64  /* --handler, and --script, of one command: a person types them; more is an error */
+#define MAX_TYPE     200 /* bytes of a task's type: a word or two; a longer one is an error */
 
 static const struct rv_cli_option worker_options[] = {
     {"concurrency", 'c', "N", "runs at once (default 16)", NULL, false},
