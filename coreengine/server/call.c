@@ -6,7 +6,7 @@
 
 #include "coreengine/server/body_internal.h"
 
-#define MAX_KEY 200 /* bytes of an Idempotency-Key */
+#define MAX_KEY 200 /* bytes of an Idempotency-Key: clients use UUIDs, and RV_STREAM_MAX_ASK holds it */
 #define RETRY_S "5" /* after which what the machine lacked may be back */
 
 int64_t srv_now_us(void)

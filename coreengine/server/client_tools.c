@@ -6,7 +6,7 @@
 
 #include "coreengine/server/chats_internal.h"
 
-#define MAX_LOOKED 200 /* questions that are looked at, the newest ones */
+#define MAX_LOOKED 200 /* questions that are looked at, the newest ones: a client answers what it was just asked */
 
 struct open_one {
     char run[RV_STORE_MAX_ID + 1], id[RV_STORE_MAX_ID + 1];

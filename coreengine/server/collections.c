@@ -6,7 +6,7 @@
 #include "coreengine/server/handlers_internal.h"
 
 #define KIND         "collections"
-#define MAX_SESSIONS 10000 /* of one collection */
+#define MAX_SESSIONS 10000 /* of one collection: their ids are in one row, which is read and written as a whole */
 
 /* --- putting in and taking out --- */
 

@@ -7,7 +7,7 @@
 #include "coreengine/base/base.h"
 #include "coreengine/server/body_internal.h"
 
-#define MAX_MEMBERS 32 /* of a body of ours */
+#define MAX_MEMBERS 32 /* of a body of ours: those in the table have fewer */
 
 #define TEXT      "{\"type\":\"string\"}"
 #define INT       "{\"type\":\"integer\"}"

@@ -7,7 +7,7 @@
 #include "coreengine/match/match.h"
 #include "coreengine/server/handlers_internal.h"
 
-#define MAX_TEXTS 256                      /* of one request; more is an error */
+#define MAX_TEXTS 256 /* of one request: each is computed in turn, and others wait; more is an error */
 #define MAX_NAME  (RV_EMBED_MAX_NAME + 32) /* bytes of "provider:model:dimensions" */
 
 struct embedding {

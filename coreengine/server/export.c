@@ -8,17 +8,17 @@
 #include "coreengine/model/http/http.h"
 #include "coreengine/server/export_internal.h"
 
-#define MAX_QUEUE     8192               /* spans */
+#define MAX_QUEUE     8192               /* spans: protects memory where the receiver is slow; 16 batches */
 #define MAX_BATCH     512                /* spans of one request, as OpenTelemetry's own exporters send */
 #define MAX_BODY      ((size_t)64 << 20) /* bytes of a request; what does not fit is dropped and counted */
 #define MAX_ANSWER    ((size_t)1 << 20)  /* bytes that are read of a collector's answer */
-#define MAX_TRIES     5                  /* of one batch; then it is dropped and counted */
-#define MAX_HEADERS   16                 /* of OTEL_EXPORTER_OTLP_HEADERS; more is an error at the start */
-#define SEND_MS       1000               /* between two looks into the queue */
-#define METRICS_US    RV_US_PER_MIN      /* a minute, as OpenTelemetry's own exporters */
-#define CONNECT_US    (5 * RV_US_PER_S)  /* five seconds: a collector is near */
-#define PAUSE_US      RV_US_PER_S        /* before the second try; then twice that, and so on */
-#define LAST_WORDS_MS 5000               /* for what is left at the end */
+#define MAX_TRIES     5                 /* of one batch: the next ones wait behind it; then it is dropped and counted */
+#define MAX_HEADERS   16                /* of OTEL_EXPORTER_OTLP_HEADERS: receivers ask for two; more is an error */
+#define SEND_MS       1000              /* between two looks into the queue */
+#define METRICS_US    RV_US_PER_MIN     /* a minute, as OpenTelemetry's own exporters */
+#define CONNECT_US    (5 * RV_US_PER_S) /* five seconds: a collector is near */
+#define PAUSE_US      RV_US_PER_S       /* before the second try; then twice that, and so on */
+#define LAST_WORDS_MS 5000              /* for what is left at the end */
 
 struct srv_export {
     struct srv_export_opts opts;

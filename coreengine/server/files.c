@@ -8,7 +8,7 @@
 
 #define MIN_CHARS 100    /* of a chunk, as on the command line: each chunk is a row */
 #define MAX_CHARS 100000 /* of one piece: above it an embedding sees only the beginning; more is an error */
-#define MAX_FILES 1000   /* of one request */
+#define MAX_FILES 1000   /* of one request: RV_REQUEST_MAX_BYTES holds as many small ones; more is an error */
 
 /* --- texts that are sent --- */
 

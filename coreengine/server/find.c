@@ -10,8 +10,8 @@
 #include "coreengine/store/store.h"
 
 #define LEAST_ALIKE 0.3 /* cosine below which texts have nothing in common */
-#define MAX_FOUND   100 /* by meaning */
-#define MAX_COLUMNS 32  /* of a kind, that a misspelt one is compared with */
+#define MAX_FOUND   100 /* by meaning: less alike ones are noise to a person */
+#define MAX_COLUMNS 32  /* of a kind, that a misspelt one is compared with: kinds have fewer */
 
 struct search {
     struct srv_call *c;

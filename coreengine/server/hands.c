@@ -10,7 +10,7 @@
 #include "coreengine/server/loop_internal.h"
 
 #define HANDS     8  /* that judge, read and write the store */
-#define MAX_WAITS 64 /* that wait for others besides */
+#define MAX_WAITS 64 /* that wait for others besides: each is a thread */
 
 struct srv_hands {
     struct srv_server *s; /* borrowed */

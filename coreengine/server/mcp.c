@@ -8,7 +8,7 @@
 #include "coreengine/server/mcp_internal.h"
 
 #define JSON        "application/json"
-#define MAX_DECODED 4096 /* bytes of a header's value in base64 */
+#define MAX_DECODED 4096 /* bytes of a header's value in base64: half of RV_MCP_MAX_HEADER */
 
 /* A call that goes on behind the handler. */
 struct going {

@@ -5,10 +5,10 @@
 
 #include "coreengine/server/mcp_internal.h"
 
-#define MAX_SESSIONS 1000                     /* of all clients; the one that was quiet longest goes */
-#define MAX_OF_USER  200                      /* of one user: of these the quietest goes, so that others keep theirs */
-#define MAX_QUIET_US RV_US_PER_HOUR           /* a session without a request for so long may go */
-#define MAX_WAITING  (4 * RV_MCP_MAX_MESSAGE) /* bytes of messages before the answer begins */
+#define MAX_SESSIONS 1000           /* of all clients: each is in memory; the one that was quiet longest goes */
+#define MAX_OF_USER  200            /* of one user: of these the quietest goes, so that others keep theirs */
+#define MAX_QUIET_US RV_US_PER_HOUR /* a session without a request for so long may go */
+#define MAX_WAITING  (4 * RV_MCP_MAX_MESSAGE) /* bytes of messages before the answer begins: it is in memory */
 
 /* --- sessions --- */
 

@@ -1,7 +1,7 @@
 /* Turns: which thread uses the client of a session. It asks the store meanwhile, so no lock is held. */
 #include "coreengine/server/mcp_internal.h"
 
-#define MAX_MISSED 20 /* looks: a second */
+#define MAX_MISSED 20 /* looks: a second; then a caller queues for the client, for others take it first */
 
 void srv_mcp_session_enter(struct srv_mcp_session *s)
 {

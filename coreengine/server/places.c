@@ -3,7 +3,7 @@
 
 #include "coreengine/server/server_internal.h"
 
-#define MAX_FREE 16 /* that are kept open; while many requests wait for others, there are more */
+#define MAX_FREE 16 /* that are kept open: each has a handle of the store; while many requests wait, there are more */
 
 int srv_handles_take(struct srv_server *s, struct srv_handles **out, rv_err **err)
 {

@@ -6,7 +6,7 @@
 #include "coreengine/app/app.h"
 #include "coreengine/server/handlers_internal.h"
 
-#define MAX_WHERE 8 /* conditions of one query; more is an error */
+#define MAX_WHERE 8 /* conditions of one query: parameters of one address; more is an error */
 
 int srv_kind_of(const struct srv_call *c, const struct rv_kind **out, rv_err **err)
 {

@@ -19,7 +19,7 @@
 #include "coreengine/server/worker_internal.h"
 
 #define LAST_WORDS_US (10 * RV_US_PER_S) /* for the ends of turns that were cancelled */
-#define MAX_NAMES     64                 /* of --hosts; more is an error at the start */
+#define MAX_NAMES     64 /* of --hosts: each request is compared with all; more is an error at the start */
 
 struct life {
     struct srv_server s; /* the first member */

@@ -13,11 +13,11 @@
 #include "coreengine/server/server.h"
 #include "coreengine/telemetry/telemetry.h"
 
-#define SRV_MAX_ARGS   4                   /* segments of a path that are variable */
-#define SRV_MAX_FIELDS 12                  /* further headers of an answer */
+#define SRV_MAX_ARGS   4                   /* segments of a path that are variable: no route has as many */
+#define SRV_MAX_FIELDS 12                  /* further headers of an answer: handlers set fewer */
 #define SRV_MAX_ANSWER ((size_t)256 << 20) /* bytes of an answer that is made as a whole */
-#define SRV_MAX_LIMIT  1000                /* rows of one list */
-#define SRV_LIMIT      50                  /* when nothing is said */
+#define SRV_MAX_LIMIT  1000 /* rows of one list: they are written in memory, and a client asks for the next ones */
+#define SRV_LIMIT      50   /* when nothing is said: a page of a list for a person */
 
 /* --- stream.c: an answer that comes from a loop, piece by piece --- */
 struct srv_server;

@@ -13,7 +13,7 @@
 #include "coreengine/server/chats_internal.h"
 #include "coreengine/server/turns_internal.h"
 
-#define MAX_PARKED 1000 /* turns that wait for an answer, with their chats */
+#define MAX_PARKED 1000 /* turns that wait for an answer, with their chats: in memory; the oldest is read again */
 
 /* --- the messages --- */
 

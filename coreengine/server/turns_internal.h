@@ -70,7 +70,7 @@ void srv_turn_on_turn(void *self, rv_chat *chat, const struct rv_chat_turn *turn
 
 /* --- reason.c: what a client is told of a failure --- */
 /** turn->error, out, or NULL when the turn did not fail. */
-#define SRV_MAX_REASON 512
+#define SRV_MAX_REASON 512 /* bytes: a sentence of ours and an id of RV_STORE_MAX_ID */
 const char *srv_reason(const struct rv_chat_turn *turn, const char *run, char out[SRV_MAX_REASON]);
 
 #endif

@@ -9,7 +9,7 @@
 #include "coreengine/server/handlers_internal.h"
 
 #define MAX_MODEL 8192 /* bytes of a provider and the name of a model, as an event says them */
-#define MAX_CALLS 256  /* calls of models of one run that are under way; the model of further ones is unknown */
+#define MAX_CALLS 256  /* calls of one run that are under way: as branches of a fork; of more the model is unknown */
 
 struct call {           /* of a model, that is under way */
     char *path, *model; /* owned */

@@ -8,7 +8,7 @@
 #include "coreengine/base/base.h"
 #include "coreengine/store/store_internal.h"
 
-#define MAX_DAMAGE 600 /* bytes of a text that says what is damaged */
+#define MAX_DAMAGE 600 /* bytes of a text that says what is damaged: two ids of RV_STORE_MAX_ID and a sentence */
 
 int store_check_text(const char *kind, const char *text, size_t max, rv_err **err)
 {

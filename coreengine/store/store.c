@@ -10,7 +10,7 @@
 #include "coreengine/store/store_internal.h"
 #include "coreengine/store/upkeep.h"
 
-#define MAX_POINT 64 /* bytes of a fault point's name */
+#define MAX_POINT 64 /* bytes of a fault point's name: they are literals of ours, of two words */
 /* that a probe writes and removes: more than a page, so that a full disk refuses them */
 #define PROBE_BYTES ((size_t)64 << 10)
 

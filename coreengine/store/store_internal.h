@@ -5,8 +5,8 @@
 
 #include "coreengine/store/sql/sql_internal.h"
 
-#define RV_STORE_MAX_TEXT   1024               /* bytes of a session, pipeline, stage or kind */
-#define RV_STORE_MAX_URL    4096               /* bytes; what the system takes as a path */
+#define RV_STORE_MAX_TEXT   1024 /* bytes of a session, pipeline, stage or kind: they are keys of indexes */
+#define RV_STORE_MAX_URL    4096 /* bytes; what the system takes as a path */
 #define RV_STORE_MAX_NUMBER (INT64_C(1) << 61) /* of a row: more is damage, and sums must not overflow */
 #define RV_STORE_DIGEST     32                 /* bytes of SHA-256 */
 

@@ -6,7 +6,7 @@
 
 #include "coreengine/telemetry/telemetry_internal.h"
 
-#define MAX_KEY 1024 /* bytes of the ids that name one span */
+#define MAX_KEY 1024 /* bytes of the ids that name one span: three of 300 and a number */
 
 struct open_span {
     char *key; /* owned */

@@ -6,7 +6,7 @@
 
 #include "coreengine/telemetry/telemetry_internal.h"
 
-#define MAX_TIMEOUT_MS INT64_C(600000) /* ten minutes; more is an error at the start */
+#define MAX_TIMEOUT_MS INT64_C(600000) /* ten minutes: a process waits for a batch at its end; more is an error */
 
 const struct setting_row telemetry_variables[] = {
     [SET_DISABLED] = {"OTEL_SDK_DISABLED", "false", "`true`: nothing is sent, unless `--otlp` is given"},

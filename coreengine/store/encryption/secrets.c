@@ -7,11 +7,11 @@
 #include "coreengine/store/store_internal.h"
 
 #define MAGIC     "reeve-enc"
-#define N_MAGIC   (sizeof MAGIC - 1)                               /* without its NUL */
-#define N_HEAD    (N_MAGIC + 2)                                    /* with a digit and a colon */
-#define N_SECRET  (N_HEAD + RV_ENCRYPTION_ID)                      /* with the key's name and a colon */
-#define MAX_BOUND ((size_t)8 * 1024)                               /* bytes of a place */
-#define MAX_KEPT  (RV_STORE_MAX_VALUE / 3 * 4 + (size_t)64 * 1024) /* bytes of an encrypted text */
+#define N_MAGIC   (sizeof MAGIC - 1)          /* without its NUL */
+#define N_HEAD    (N_MAGIC + 2)               /* with a digit and a colon */
+#define N_SECRET  (N_HEAD + RV_ENCRYPTION_ID) /* with the key's name and a colon */
+#define MAX_BOUND ((size_t)8 * 1024)          /* bytes of a place: six names of at most 1 KiB, a number */
+#define MAX_KEPT  (RV_STORE_MAX_VALUE / 3 * 4 + (size_t)64 * 1024) /* bytes: RV_STORE_MAX_VALUE in base64, a head */
 
 enum { RANDOM = '1', SEALED = '2', MATCHED = '3' }; /* forms */
 

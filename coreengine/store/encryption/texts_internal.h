@@ -5,7 +5,7 @@
 
 #include "coreengine/store/entities/entities_internal.h"
 
-#define RV_MAX_TEXTS 3 /* of one row */
+#define RV_MAX_TEXTS 3 /* of one row: no table has more encrypted columns */
 
 enum column_of { OF_TEXT = 1, OF_FIELDS, OF_VALUE }; /* fields: members of a JSON object; value: maybe a blob */
 /* What it points to is static. */

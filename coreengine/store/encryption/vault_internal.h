@@ -114,7 +114,7 @@ bool vault_is_ciphertext(json_object *whole);
 
 /* encryption/keyring.c */
 #define RV_KEYRING_CHARS   44                 /* base64 of a key */
-#define RV_KEYRING_MAX     64                 /* keys of one ring */
+#define RV_KEYRING_MAX     64                 /* keys of one ring: changed each month, they last five years */
 #define RV_KEYRING_PRIVATE 16                 /* private keys of one ring */
 #define RV_KEYRING_BYTES   ((size_t)16 << 10) /* of a text with keys */
 /** References are counted atomically: stores of several threads share a ring. NULL is fine. */

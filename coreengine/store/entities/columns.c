@@ -6,7 +6,7 @@
 
 #include "coreengine/store/entities/entities_internal.h"
 
-#define MAX_SHOWN   40 /* characters of a value in a message */
+#define MAX_SHOWN   40 /* characters of a value in a message: half a line of a terminal */
 #define MAX_COLUMNS 48 /* of a kind, with those of all kinds; for suggestions */
 
 /* Columns of all kinds. */

@@ -1,7 +1,7 @@
 /* The table of kinds, after p8-data 1.2, 2 and 3. */
 #include "coreengine/store/store_internal.h"
 
-#define MAX_KINDS 32 /* of the list of names in a message */
+#define MAX_KINDS 32 /* of the list of names in a message: the assertion below compares it with the table */
 
 static const struct rv_kind_field users[] = {
     {.name = "name"},           {.name = "email"},   {.name = "interests", .type = RV_KIND_TEXTS},

@@ -5,7 +5,7 @@
 #include <json-c/linkhash.h>
 #include <string.h>
 
-#define MAX_REASONS 24 /* further ones are counted */
+#define MAX_REASONS 24 /* a reader mends the first ones first: a screen of them; further ones are counted */
 
 struct reasons {
     rv_buf text;

@@ -38,7 +38,7 @@ void journal_call_describe(const struct rv_effect *e, const rv_envelope *env, rv
 
 /* --- journal.c --- */
 /* The stage of the run's row: a hook may have written any text there. */
-#define RV_STAGE_LABEL_MAX 512 /* bytes */
+#define RV_STAGE_LABEL_MAX 512 /* bytes: four times RV_MAX_STAGE_NAME; a longer one is cut, for lists show it */
 const char *journal_stage_of(const rv_envelope *env, char room[RV_STAGE_LABEL_MAX + 1]);
 
 /* begin.c: a run that is not in the store yet */

@@ -10,7 +10,7 @@
 #include "coreengine/store/postgres/postgres_internal.h"
 #include "coreengine/store/search/ask_internal.h"
 
-#define MAX_COLUMNS 1600               /* of a SELECT */
+#define MAX_COLUMNS 1600               /* of a SELECT: as a table of PostgreSQL has them (MaxHeapAttributeNumber) */
 #define PAGE        ((size_t)16 << 20) /* bytes of rows that are fetched together, at most four times that */
 #define PAGE_ROWS   64                 /* that are fetched at once: the first row is there early */
 

@@ -10,7 +10,7 @@
 #include "coreengine/store/postgres/postgres_internal.h"
 
 #define ATTEMPT_MS 10000 /* for one attempt to connect */
-#define MAX_PAUSE  1000  /* ms between two of them */
+#define MAX_PAUSE  1000  /* ms between two of them: a server that is back is found within a second */
 #define MAX_PARAMS 64    /* of a connection string: libpq knows fewer */
 
 int64_t store_pg_now_ns(void)

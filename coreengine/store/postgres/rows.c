@@ -7,7 +7,7 @@
 
 #include "coreengine/store/postgres/postgres_internal.h"
 
-#define MAX_ROWS  1000                             /* of one INSERT; further ones go into the next */
+#define MAX_ROWS  1000 /* of one INSERT: PostgreSQL takes 65,535 parameters; further ones go into the next */
 #define MAX_BYTES ((size_t)1 << 20)                /* of a column; then the rows are sent */
 #define MAX_VALUE (RV_STORE_MAX_META + (1u << 16)) /* bytes of one value */
 #define MAX_KEPT  ((size_t)64 << 10)               /* of memory that is kept for the next rows */

@@ -6,7 +6,7 @@
 
 #include "coreengine/store/postgres/postgres_internal.h"
 
-#define MAX_TEXT  8192              /* bytes of a statement of ours with its marks as $1, $2 */
+#define MAX_TEXT  8192 /* bytes of a statement of ours with its marks as $1, $2: the longest has a few thousand */
 #define PAGE      ((size_t)1 << 20) /* bytes of rows that a page of a walk should have */
 #define SOME_ROWS 16                /* of FETCH_SOME, with which a walk begins */
 #define MANY_ROWS 256               /* of FETCH_MANY */

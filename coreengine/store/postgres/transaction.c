@@ -16,7 +16,7 @@
 
 #include "coreengine/store/postgres/postgres_internal.h"
 
-#define MAX_RACES    20          /* times that others may be in the way of one write */
+#define MAX_RACES    20          /* times that others may be in the way of one write: then the server is overloaded */
 #define SURE_SECONDS (12 * 3600) /* the row of a handle lasts a day: see OLD_HANDLES */
 
 static int64_t boot_seconds(void)

@@ -5,8 +5,8 @@
 #include "coreengine/store/encryption/vault_internal.h"
 #include "coreengine/store/queue/queue_internal.h"
 
-#define MAX_EXPR  1024               /* bytes of a cron expression */
-#define MAX_ZONE  64                 /* bytes of a zone's name; a longer one is an error */
+#define MAX_EXPR  1024 /* bytes of a cron expression: as RV_CRON_MAX_TEXT of the calendar, which reads it */
+#define MAX_ZONE  64   /* bytes of a zone's name: as RV_ZONE_MAX_NAME of the calendar; a longer one is an error */
 #define MAX_NEEDS ((size_t)64 << 10) /* bytes of the labels that a schedule asks for */
 
 /* --- Adding --- */

@@ -7,8 +7,8 @@
 
 #define BACKOFF     (30 * RV_US_PER_S)        /* before the first retry; four times as long before each further one */
 #define MAX_BACKOFF (24 * 3600 * RV_US_PER_S) /* a day: then a person should look */
-#define MAX_JITTER  INT64_C(100000)           /* a tenth, in millionths */
-#define MILLION     INT64_C(1000000)          /* parts: jitter is in millionths */
+#define MAX_JITTER  INT64_C(100000)  /* a tenth, in millionths: tasks must not come much earlier than was said */
+#define MILLION     INT64_C(1000000) /* parts: jitter is in millionths */
 
 bool rv_task_status_is_final(enum rv_task_status status)
 {

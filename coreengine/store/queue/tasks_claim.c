@@ -6,7 +6,7 @@
 #include "coreengine/store/queue/queue_internal.h"
 
 #define MANY_TASKS    1000             /* of a lane, that are looked at for one that can be decrypted */
-#define MAX_PASSED    32               /* lanes of tasks that cannot be decrypted, in one claim */
+#define MAX_PASSED    32               /* lanes of tasks that cannot be decrypted, in one claim: each is a statement */
 #define TIME_PER_TASK INT64_C(1000000) /* what one task adds to the virtual time of a lane of weight 1 */
 
 /* --- Classes --- */

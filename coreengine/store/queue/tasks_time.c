@@ -6,7 +6,7 @@
 
 #include "coreengine/store/queue/queue_internal.h"
 
-#define MAX_TEXT 80 /* bytes of what is said about a lease that ended */
+#define MAX_TEXT 80 /* bytes of what is said about a lease that ended: the sentence below and 19 digits */
 
 int store_task_check_max(int64_t max, rv_err **err)
 {

@@ -6,7 +6,7 @@
 
 #define PAGE_ROWS  1000      /* that one statement reads: between pages other writers get their turn */
 #define PAGE_BYTES (1 << 20) /* of the rows of a page before the last one */
-#define MAX_SHOWN  80        /* bytes of a key in a message */
+#define MAX_SHOWN  80        /* bytes of a key in a message: it stays on one line of a terminal */
 
 /* --- Statements --- */
 

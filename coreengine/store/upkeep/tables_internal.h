@@ -4,7 +4,7 @@
 
 #include "coreengine/store/store_internal.h"
 
-#define SQL_TABLE_MAX_KEY     4               /* columns of a primary key */
+#define SQL_TABLE_MAX_KEY     4               /* columns of a primary key: none of the schema has more */
 #define SQL_TABLE_MAX_COLUMNS RV_SQL_MAX_ARGS /* of one table: a statement writes a row */
 
 /* What it points to is static. */

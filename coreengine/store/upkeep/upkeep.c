@@ -7,8 +7,8 @@
 #include "coreengine/store/store_internal.h"
 
 #define KEEP_DELETED_US (30 * RV_US_PER_DAY) /* entities stay so long after their deletion */
-#define MAX_PROBLEMS    100                  /* that a check lists; further ones are counted */
-#define SWEEP_BLOBS     250                  /* looked at in one transaction, so that others get their turn */
+#define MAX_PROBLEMS    100     /* that a check lists: a person reads the first ones first; further ones are counted */
+#define SWEEP_BLOBS     250     /* looked at in one transaction, so that others get their turn */
 #define PAUSE_NS        3000000 /* of a file, between two of them: as long as the sleep of one that waits (sqlite/stmt.c) */
 
 void store_upkeep_pause(const struct sql_store *st)

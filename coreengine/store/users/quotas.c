@@ -4,8 +4,8 @@
 
 #include "coreengine/store/store_internal.h"
 
-#define MAX_TEXT  ((size_t)2048)    /* bytes of a refusal: names, amounts and times */
-#define MAX_PRUNE 100000            /* rows in one transaction; more is an error of the caller */
+#define MAX_TEXT  ((size_t)2048) /* bytes of a refusal: names, amounts and times */
+#define MAX_PRUNE 100000         /* rows in one transaction: others wait for its end; more is an error of the caller */
 #define SOON_US   (2 * RV_US_PER_S) /* until what is reserved may have been settled */
 
 /* --- arguments --- */
