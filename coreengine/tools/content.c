@@ -6,8 +6,8 @@
 #include "coreengine/base/base.h"
 #include "coreengine/tools/tools_internal.h"
 
-#define MAX_URI   8192 /* bytes of what a line names */
-#define MAX_WORDS 1024 /* bytes of a name or a description in a line */
+#define MAX_URI   8192 /* bytes of what a line names: as RV_LLM_MAX_URL, servers understand no longer ones */
+#define MAX_WORDS 1024 /* bytes of a name or a description in a line: a model reads it */
 
 bool rv_tool_is_base64(rv_str s)
 {

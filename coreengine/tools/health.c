@@ -9,8 +9,8 @@
 #define DEGRADED_PERCENT    80                             /* below it a tool is unhealthy */
 #define HEALTHY_LATENCY_MS  2000                           /* of a call on average, up to which a tool is healthy */
 #define DEGRADED_LATENCY_MS 5000                           /* above it a tool is unhealthy */
-#define MAX_LATENCY_MS      (INT64_MAX / RV_HEALTH_WINDOW) /* so that a full window adds up */
-#define MAX_LOOKED_AT       4096                           /* bytes of a message, for its head */
+#define MAX_LATENCY_MS      (INT64_MAX / RV_HEALTH_WINDOW) /* a full window must add up: no overflow */
+#define MAX_LOOKED_AT       4096                           /* bytes of a message, for its head: blanks may come first */
 #define ROOM                8                              /* for the longest that is added at once */
 
 void rv_tool_health_record(struct rv_tool_health *h, int64_t now_us, bool ok, int64_t latency_ms)

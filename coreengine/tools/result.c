@@ -178,7 +178,7 @@ bool rv_tool_reply_reports_error(rv_str reply)
  * them. An object that is a standard result already passes as it is, so normalising twice changes nothing; a bare
  * {status: success} without data is an answer like any other. On the hot path. */
 
-#define MAX_STATUS_WORD 16 /* longer than any word below */
+#define MAX_STATUS_WORD 16 /* bytes: longer than any word below; a longer status is none of them */
 
 /* The keys that matter, looked up once. */
 struct raw {

@@ -7,9 +7,9 @@
 /* Faults: their list, and what they say: the place, what was expected, what was found, each short enough for a model's
  * or a person's eye. */
 
-#define MAX_FAULT  400 /* bytes of one fault; longer ones are cut */
-#define MAX_VALUE  60  /* bytes of a value shown */
-#define MAX_LISTED 8   /* names or values listed of many */
+#define MAX_FAULT  400 /* bytes of one fault: five lines of a terminal; longer ones are cut */
+#define MAX_VALUE  60  /* bytes of a value shown: the fault stays on one line or two */
+#define MAX_LISTED 8   /* names or values listed of many: they fit MAX_FAULT with MAX_VALUE each, mostly */
 #define MAX_FRAMES 64  /* levels of a place shown; deeper ones start with "..." */
 
 static void write_path(const struct rv_schema_path *path, rv_buf *b)
@@ -195,7 +195,7 @@ static bool fault_expected(struct rv_schema_check *c, const struct rv_schema_pat
 
 /* --- Values --- */
 
-#define MAX_NAMES 64 /* property names that a misspelt one is compared with */
+#define MAX_NAMES 64 /* property names that a misspelt one is compared with: it is only a hint */
 
 typedef struct rv_schema_node node;
 typedef struct rv_schema_path path;

@@ -5,10 +5,10 @@
 
 #include "coreengine/tools/schema_internal.h"
 
-#define MAX_NUMBER     9   /* digits of a number that is counted with */
-#define MAX_HOST       253 /* bytes of a host name ... */
-#define MAX_LABEL      63  /* ... and of each of its labels */
-#define MAX_LOCAL_PART 64  /* of a mailbox */
+#define MAX_NUMBER     9   /* digits of a number that is counted with: it fits an int */
+#define MAX_HOST       253 /* bytes of a host name, by RFC 1123 and DNS ... */
+#define MAX_LABEL      63  /* ... and of each of its labels, by RFC 1035 */
+#define MAX_LOCAL_PART 64  /* bytes in front of the @ of a mailbox, by RFC 5321 */
 
 static bool is_word(char c)
 {

@@ -4,7 +4,7 @@
 #include <json-c/linkhash.h>
 #include <string.h>
 
-#define MAX_KNOWN 512           /* bytes of a list of arguments in a hint */
+#define MAX_KNOWN 512           /* bytes of a list of arguments in a hint: services have at most a dozen */
 #define SECOND    INT64_C(1000) /* in milliseconds */
 
 /* Sorted by name. */

@@ -8,7 +8,7 @@
 #include "coreengine/base/base.h"
 #include "coreengine/tools/mcp/mcptools_internal.h"
 
-#define MAX_LISTS  64                /* servers of all pipelines of a process; the one that ends first makes room */
+#define MAX_LISTS  64 /* servers of all pipelines of a process: in memory; the one that ends first goes */
 #define MAX_BYTES  ((size_t)1 << 20) /* of one list: a larger one is asked for again */
 #define MAX_TTL_MS INT64_C(3600000)  /* an hour: no connection may be open when the server says that a list changed */
 

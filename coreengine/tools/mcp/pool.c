@@ -11,9 +11,9 @@
 
 #define IDLE_US        (5 * RV_US_PER_MIN)  /* without a call: then the connection is closed */
 #define BACKOFF_US     (100 * RV_US_PER_MS) /* before a server that ended is started again: doubled each time */
-#define MAX_BACKOFF_US (10 * RV_US_PER_S)   /* ten seconds between two starts of a server that ends */
+#define MAX_BACKOFF_US (10 * RV_US_PER_S)   /* ten seconds between two starts: one that ends at once costs little */
 #define END_US         (10 * RV_US_PER_S)   /* for all servers to end: their graces and some to spare */
-#define MAX_TURNS      10                   /* of the loop, until handles that were closed are gone */
+#define MAX_TURNS      10 /* of the loop: handles that were closed are gone after one or two; more is a fault of ours */
 
 struct mcp_connection {
     rv_mcp_pool *pool;

@@ -12,7 +12,7 @@
 
 #define CHUNK     ((size_t)16 << 10)  /* bytes of one read() from the child */
 #define KEEP      ((size_t)256 << 10) /* of a buffer between messages */
-#define MAX_LINKS 8                   /* of an error */
+#define MAX_LINKS 8                   /* of an error: its causes; a person reads no longer chain */
 
 struct lengths {
     uint32_t head, body;

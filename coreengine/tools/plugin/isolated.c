@@ -23,7 +23,7 @@
 #define LEAVE_US    RV_US_PER_S          /* to close a capability and leave */
 #define OBVIOUS_US  (100 * RV_US_PER_MS) /* from the end of a socket to the end of its process */
 #define LOAD_MS     30000                /* to load and to open */
-#define PROGRAM_MAX 4096                 /* bytes of the path of this program */
+#define PROGRAM_MAX 4096                 /* bytes of the path of this program: PATH_MAX of Linux */
 
 /* --- one child process: start, stop, kill, wait --- */
 

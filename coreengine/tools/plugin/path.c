@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_DIRS      64   /* of one search path; more is an error */
-#define MAX_AVAILABLE 4096 /* files of one path that are listed */
+#define MAX_DIRS      64   /* of one search path: a person writes it, and each is searched; more is an error */
+#define MAX_AVAILABLE 4096 /* files of one path that are listed: a folder may be another's, with any number */
 #define SUFFIX        ".so"
 
 struct texts {

@@ -9,16 +9,16 @@
 
 #include <pthread.h>
 
-#define RV_PLUGIN_MAX_LOADED     256                 /* capabilities of one pipeline */
-#define RV_PLUGIN_MAX_NAME       64                  /* bytes of a capability's or an entry's name */
+#define RV_PLUGIN_MAX_LOADED     256                 /* capabilities of one pipeline: each is a library or a process */
+#define RV_PLUGIN_MAX_NAME       64                  /* bytes of a name: providers refuse longer names of tools */
 #define RV_PLUGIN_MAX_TEXT       ((size_t)4 << 10)   /* description, version, failure text */
 #define RV_PLUGIN_MAX_SPEC       ((size_t)256 << 10) /* one specification or configuration schema */
 #define RV_PLUGIN_MAX_CONFIG     ((size_t)1 << 20)   /* configuration as JSON text */
-#define RV_PLUGIN_MAX_ENTRY_SIZE 1024                /* of one descriptor row of a plugin built later than we are */
-#define RV_PLUGIN_MAX_TIMEOUT_MS ((int64_t)86400000) /* a day */
-#define RV_PLUGIN_MAX_DEPTH      128                 /* nesting of a reply */
-#define RV_PLUGIN_LOG_LINES      100                 /* of one capability in a second; more are counted */
-#define RV_PLUGIN_LAST_KIND      RV_CAP_SUBSCRIBER   /* of enum rv_cap_kind */
+#define RV_PLUGIN_MAX_ENTRY_SIZE 1024 /* bytes of one row of a later plugin: far above ours; more is damage */
+#define RV_PLUGIN_MAX_TIMEOUT_MS ((int64_t)86400000) /* a day: a longer one is a mistake */
+#define RV_PLUGIN_MAX_DEPTH      128 /* levels of a reply: half of RV_JSON_MAX_DEPTH; it is put elsewhere */
+#define RV_PLUGIN_LOG_LINES      100 /* of one capability in a second; more are counted */
+#define RV_PLUGIN_LAST_KIND      RV_CAP_SUBSCRIBER /* of enum rv_cap_kind */
 
 struct rv_plugin;   /* one opened capability */
 struct rv_isolated; /* the processes of one that does not share ours */
@@ -177,8 +177,8 @@ struct rv_plugin_attached {
     uint32_t n;
     struct rv_cap_attachment items[RV_CAP_MAX_ATTACHMENTS];
 };
-#define RV_PLUGIN_MAX_SHOWN       (32 * RV_JSON_MAX_BYTES) /* as a hook is shown at most */
-#define RV_PLUGIN_MAX_SHOWN_DEPTH (2 * RV_JSON_MAX_DEPTH)  /* levels of a specification as it is printed */
+#define RV_PLUGIN_MAX_SHOWN       (32 * RV_JSON_MAX_BYTES) /* bytes: as MAX_SHOWN of agent/call_hooks.c */
+#define RV_PLUGIN_MAX_SHOWN_DEPTH (2 * RV_JSON_MAX_DEPTH)  /* levels: a schema within an entry, as it is printed */
 const struct rv_cap_attachment *plugin_attached(struct rv_plugin_attached *a, const char *args, uint32_t *n);
 /** The reply of a hook that gives this list. items[0..n) are the capability's: texts may be anything. out is bounded by
  * the caller. */

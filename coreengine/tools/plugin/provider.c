@@ -9,7 +9,7 @@
 
 #define MAX_DEPTH     8   /* of a piece: it has one level, and the error shall say what is wrong with a second one */
 #define MAX_CALL_NAME 256 /* bytes of a tool's name or a call's id: longer ones are not names */
-#define MAX_MADE_ID   32  /* bytes of an id made for a call that has none */
+#define MAX_MADE_ID   32  /* bytes of an id made for a call that has none: "call_", a number and a NUL */
 
 /* --- pieces --- */
 

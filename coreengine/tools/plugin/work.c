@@ -10,7 +10,7 @@
 #include "coreengine/model/llm/llm.h"
 #include "coreengine/tools/plugin/plugin_internal.h"
 
-#define MAX_OPEN 1024 /* tickets that one capability has not answered, those of calls that were given up included */
+#define MAX_OPEN 1024 /* tickets that one capability has not answered: one that forgets them must not fill memory */
 
 struct ticket {
     struct ticket *next;

@@ -210,7 +210,7 @@ struct rv_catalog rv_script_catalog(rv_script *s, const struct rv_catalog *under
 
 /* --- against a pipeline --- */
 
-#define MAX_LISTED 12 /* stages in a hint */
+#define MAX_LISTED 12 /* stages in a hint: with 200 bytes each they fit an error's text */
 
 static bool has_judge(const struct rv_pipeline *p)
 {

@@ -9,14 +9,14 @@
 
 #include "coreengine/tools/mcp/http/web_internal.h"
 
-#define MAX_REDIRECTS  3                  /* of one request; more is an error */
-#define MAX_RENEWALS   2                  /* a server that refuses each new token is not asked again and again */
-#define MAX_RESUMES    8                  /* in a row without one event */
+#define MAX_REDIRECTS  3 /* of one request: a scheme, a host and a slash; more is an error */
+#define MAX_RENEWALS   2 /* of a token: a server that refuses each new one is not asked again and again */
+#define MAX_RESUMES    8 /* in a row without one event: with MAX_RETRY_MS between them, eight minutes */
 #define CONNECT_US     (10 * RV_US_PER_S) /* ten seconds: a server that is there accepts at once */
 #define NOTIFY_US      (30 * RV_US_PER_S) /* nothing waits for the answer to a notification */
 #define USUAL_RETRY_MS 1000               /* until a stream that ended is opened again, when the server names no time */
 #define MIN_RETRY_MS   INT64_C(50) /* a server that says less, and ends each stream at once, would keep a core busy */
-#define MAX_RETRY_MS   INT64_C(60000)    /* a server that says more is asked once a minute */
+#define MAX_RETRY_MS   INT64_C(60000)    /* a minute: a server that says more could keep a call waiting without end */
 #define WHY_BYTES      ((size_t)2 << 10) /* of an error */
 /* Bytes of events that are read in one turn of the loop: libcurl reads for as long as a server writes, and while a fast
  * one does, no timer would come. Some thousand short events. */

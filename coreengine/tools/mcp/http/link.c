@@ -6,7 +6,7 @@
 #include "coreengine/mcp/mcp.h"
 #include "coreengine/tools/mcp/http/web_internal.h"
 
-#define MAX_REPLIES 64   /* under way; what a server asks for beyond that gets no answer */
+#define MAX_REPLIES 64   /* under way: a server may ask without end; what it asks for beyond that gets no answer */
 #define STREAM_MS   2000 /* that a server has to open its stream; some send no head before the first event */
 #define GRACE_MS    2000 /* that a server has to take what was cancelled before the close, then for the session's end */
 
