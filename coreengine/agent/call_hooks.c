@@ -12,8 +12,8 @@
 #include <json-c/linkhash.h>
 #include <string.h>
 
-#define MAX_SHOWN  (32 * RV_JSON_MAX_BYTES) /* bytes that one hook is shown: twice a request, for its escapes */
-#define MAX_REASON 2000                     /* bytes of a reason, in an error: half of what an error's text holds */
+#define MAX_SHOWN  (2 * AGENT_MAX_REQUEST) /* bytes that one hook is shown: a request with its escapes */
+#define MAX_REASON 2000                    /* bytes of a reason, in an error: half of what an error's text holds */
 
 /* The members by which a hook gives a value; NULL: that action is not there. */
 static const struct {

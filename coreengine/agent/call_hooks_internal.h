@@ -80,6 +80,10 @@ RV_MUST_CHECK int agent_step_hooks_after(rv_visit *v, size_t index, struct tool_
 RV_MUST_CHECK int agent_step_hooks_on(rv_visit *v, size_t index, struct tool_hooks *h, const struct rv_event *ev,
                                       struct rv_effects *out, rv_err **err);
 
+/* bytes of the prompt, the history and the messages after it, with hooks or without: half of what a store keeps as one
+ * value (RV_STORE_MAX_VALUE) */
+#define AGENT_MAX_REQUEST (16 * RV_TEMPLATE_MAX_OUTPUT)
+
 /* model_hooks.c */
 /** Hand over a request that is ready to be sent: hooks look at it, and the bound of the context holds. Takes the bytes
  *  of request. *send: it may be sent, and `request` has its bytes; else the visit waits, has its answer, or failed. */

@@ -57,7 +57,6 @@ static int write_layers(const rv_visit *v, rv_jw *w, rv_err **err)
 }
 
 #define FALLBACK_PROMPT "Process the following request and answer with a JSON object.\n\nRequest: "
-#define MAX_REQUEST     (16 * RV_TEMPLATE_MAX_OUTPUT) /* the prompt, the history and the messages after it */
 
 /* --- the prompt --- */
 
@@ -316,7 +315,7 @@ int agent_model_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_er
 
 int visit_ask_model(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
-    rv_buf request = RV_BUF_INIT(MAX_REQUEST);
+    rv_buf request = RV_BUF_INIT(AGENT_MAX_REQUEST);
     json_object *offered = NULL;
     rv_err *cause = NULL;
 

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_REQUEST (16 * RV_TEMPLATE_MAX_OUTPUT) /* as a request without hooks */
-
 void agent_model_hooks_fini(struct model_hooks *h)
 {
     json_object_put(h->request);
@@ -87,7 +85,7 @@ static int ask_before(rv_visit *v, rv_buf *request, bool *send, struct rv_effect
 int agent_model_hooks_before(rv_visit *v, rv_buf *request, bool *send, struct rv_effects *out, rv_err **err)
 {
     const struct rv_json_opts opts = {
-        .max_bytes = MAX_REQUEST, .max_depth = RV_STATE_MAX_DEPTH, .what = "model request"};
+        .max_bytes = AGENT_MAX_REQUEST, .max_depth = RV_STATE_MAX_DEPTH, .what = "model request"};
     struct model_hooks *h = &v->model.hooks;
     bool is_seen = h->is_repeated && h->side == HOOKS_PASSED;
     rv_err *cause = NULL;
@@ -264,7 +262,7 @@ static int answer_in_place(rv_visit *v, json_object *given, struct rv_effects *o
 static int on_request(rv_visit *v, const struct hook_answer *a, struct rv_effects *out, rv_err **cause, rv_err **err)
 {
     struct model_hooks *h = &v->model.hooks;
-    rv_buf request = RV_BUF_INIT(MAX_REQUEST);
+    rv_buf request = RV_BUF_INIT(AGENT_MAX_REQUEST);
     bool send = false;
     int rc = 0;
 

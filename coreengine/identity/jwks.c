@@ -12,10 +12,10 @@
 
 /* bytes of a key set: MAX_KEYS of the longest fit; a longer one is refused */
 #define MAX_FILE     ((size_t)256 << 10)
-#define MAX_KEYS     64   /* of one set: providers have two or three; more is refused */
-#define MAX_KID      256  /* bytes of a key's id: providers use a hash of 43; a longer one is refused */
-#define MIN_RSA_BITS 2048 /* RFC 7518, section 3.3 */
-#define MAX_RSA_BITS 8192 /* a longer key costs a server milliseconds a request */
+#define MAX_KEYS     64              /* of one set: providers have two or three; more is refused */
+#define MAX_KID      256             /* bytes of a key's id: providers use a hash of 43; a longer one is refused */
+#define MIN_RSA_BITS 2048            /* RFC 7518, section 3.3 */
+#define MAX_RSA_BITS RV_RSA_MAX_BITS /* a longer key costs a server milliseconds a request */
 #define MAX_NUMBER   (MAX_RSA_BITS / 8 + 8) /* bytes of a modulus, with room for zeros in front */
 #define POINT        32                     /* bytes of a coordinate on P-256, and of a half of its signatures */
 

@@ -7,8 +7,6 @@
 #include "coreengine/base/base.h"
 #include "coreengine/lang/yaml_internal.h"
 
-#define MAX_TEXT 2048 /* bytes of one text or hint: half a screen of a terminal; longer is cut at a UTF-8 border */
-
 struct entry {
     struct rv_finding finding;
     size_t order; /* of arrival, for a stable sort */
@@ -27,7 +25,7 @@ rv_findings *rv_findings_new(void)
 
     if (!f)
         return NULL;
-    f->arena = rv_arena_new((size_t)RV_FINDINGS_MAX * 64 * MAX_TEXT);
+    f->arena = rv_arena_new((size_t)RV_FINDINGS_MAX * 64 * LANG_MAX_FINDING);
     f->entries = calloc(RV_FINDINGS_MAX, sizeof *f->entries);
     if (!f->arena || !f->entries) {
         rv_findings_free(f);
@@ -48,7 +46,7 @@ void rv_findings_free(rv_findings *f)
 /* A copy without control characters, those that reorder text, and broken UTF-8; NULL on out of memory. */
 static char *clean_copy(rv_findings *f, const char *text)
 {
-    rv_str s = rv_utf8_cut(rv_str_of(text), MAX_TEXT);
+    rv_str s = rv_utf8_cut(rv_str_of(text), LANG_MAX_FINDING);
     char *copy = rv_arena_alloc(f->arena, s.len * 4 + 1);
     size_t n = 0;
     size_t bad = 0;
@@ -139,7 +137,7 @@ static void add(rv_findings *f, enum rv_severity severity, const char *code, con
 void rv_findings_add(rv_findings *f, enum rv_severity severity, const struct rv_src *src, const char *hint,
                      const char *fmt, ...)
 {
-    char text[MAX_TEXT + 1];
+    char text[LANG_MAX_FINDING + 1];
     va_list args;
 
     va_start(args, fmt);
@@ -151,7 +149,7 @@ void rv_findings_add(rv_findings *f, enum rv_severity severity, const struct rv_
 void rv_findings_add_as(rv_findings *f, enum rv_severity severity, const char *code, const struct rv_src *src,
                         const char *hint, const char *fmt, ...)
 {
-    char text[MAX_TEXT + 1];
+    char text[LANG_MAX_FINDING + 1];
     va_list args;
 
     va_start(args, fmt);
@@ -168,7 +166,7 @@ void rv_findings_set_code(rv_findings *f, const char *code)
 /* indent: columns to add in lines below the first, which is that of src. */
 static void add_err(rv_findings *f, enum rv_severity severity, const struct rv_src *src, int indent, const rv_err *err)
 {
-    char text[MAX_TEXT + 1] = "";
+    char text[LANG_MAX_FINDING + 1] = "";
     size_t len = 0;
     struct rv_src place = {NULL, 0, 0};
     const char *hint = NULL;

@@ -9,13 +9,12 @@
 #include "coreengine/base/base.h"
 #include "coreengine/lang/yaml_internal.h"
 
-#define MAX_QUOTED  60   /* bytes of a user's value in a message: the message stays on one line of a terminal */
-#define MAX_MESSAGE 2048 /* bytes of a finding without its owner: as MAX_TEXT of findings.c, which cuts longer ones */
+#define MAX_QUOTED 60 /* bytes of a user's value in a message: the message stays on one line of a terminal */
 
 void rv_keys_finding(struct rv_key_reader *r, enum rv_severity severity, const struct rv_src *src, const char *hint,
                      const char *fmt, ...)
 {
-    char text[MAX_MESSAGE];
+    char text[LANG_MAX_FINDING];
     va_list args;
 
     va_start(args, fmt);

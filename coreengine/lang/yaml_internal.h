@@ -46,6 +46,7 @@ const char *lang_node_kind_phrase(enum rv_node_kind kind);
 /** The word list of a TERM key. */
 const struct rv_term_list *lang_key_terms(const struct rv_key *key);
 
+#define LANG_MAX_FINDING 2048 /* bytes of its text or hint: half a screen of a terminal; longer ones are cut */
 #define RV_KEYS_MAX_HINT 1200 /* bytes of a hint: MAX_LISTED keys of 40 bytes and the words around them */
 
 /* --- keys_hint.c --- */

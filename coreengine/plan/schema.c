@@ -10,7 +10,7 @@
 #include "coreengine/plan/planner.h"
 
 #define REFERENCE "^\\$[0-9]+\\.output"
-#define MAX_DEPTH 64   /* levels of a plan's schema: as RV_PLAN_MAX_DEPTH of a plan; a deeper one is refused */
+#define MAX_DEPTH RV_PLAN_MAX_DEPTH /* levels of a plan's schema; a deeper one is refused */
 #define MAX_NAME  1000 /* bytes of the name of a definition: it is copied to the stack; a longer one is not followed */
 
 static json_object *text_of(const char *text)

@@ -5,7 +5,7 @@
 #include "coreengine/app/app.h"
 #include "coreengine/server/handlers_internal.h"
 
-#define MAX_LABELS  16 /* of one task: as RV_TASK_MAX_NEEDS; more is an error */
+#define MAX_LABELS  RV_TASK_MAX_NEEDS
 #define SHOWN_TIMES 5  /* next times of a schedule */
 #define SHOWN_FIRED 10 /* last firings of a schedule */
 

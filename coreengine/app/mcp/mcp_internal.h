@@ -6,7 +6,7 @@
 #include "coreengine/app/past.h"
 #include "coreengine/app/work.h"
 
-#define MCP_MAX_NAME   128         /* bytes of the name of a tool */
+#define MCP_MAX_NAME   RV_MCP_MAX_TOOL_NAME
 #define MCP_MAX_OFFERS 10000       /* tools of one server: more than any model can be offered; they are in memory */
 #define OUTER_STAGE    "reeve_mcp" /* runs a pipeline that declares inputs */
 #define MCP_OUTPUT     "result"    /* output key of the stage that calls a capability's tool */

@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-#define MAX_DELAY_MS   86400000 /* what an entry may have: a day */
-#define MAX_JSON_DEPTH 50       /* an entry stands in four levels of a file with RV_YAML_MAX_DEPTH: 50 leave room */
+#define MAX_JSON_DEPTH 50 /* an entry stands in four levels of a file with RV_YAML_MAX_DEPTH: 50 leave room */
 #define REPLACEMENT    "\xef\xbf\xbd"
 
 /* The bytes at the start of a text that a script may have: no invalid UTF-8, no NUL. */
@@ -109,8 +108,8 @@ static int64_t wait_of(int64_t due_ms, int64_t *passed_ms)
 {
     int64_t wait = due_ms > *passed_ms ? due_ms - *passed_ms : 0;
 
-    if (wait > MAX_DELAY_MS)
-        wait = MAX_DELAY_MS;
+    if (wait > RV_SCRIPT_MAX_DELAY_MS)
+        wait = RV_SCRIPT_MAX_DELAY_MS;
     *passed_ms += wait;
     return wait;
 }
@@ -261,7 +260,8 @@ static int put_model_error(const struct rv_event *ev, json_object *entry, rv_err
     if (rc == 0 && ev->retryable != rv_llm_error_is_retryable(kind))
         rc = rv_json_set_bool(error, "retryable", ev->retryable, err);
     if (rc == 0 && retry_ms > 0)
-        rc = rv_json_set_int(error, "retry_after_ms", retry_ms < MAX_DELAY_MS ? retry_ms : MAX_DELAY_MS, err);
+        rc = rv_json_set_int(error, "retry_after_ms",
+                             retry_ms < RV_SCRIPT_MAX_DELAY_MS ? retry_ms : RV_SCRIPT_MAX_DELAY_MS, err);
     if (rc == 0 && ev->llm.may_be_billed)
         rc = rv_json_set_bool(error, "billed", true, err);
     return rc;

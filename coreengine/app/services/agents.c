@@ -7,10 +7,10 @@
 #include "coreengine/app/past.h"
 #include "coreengine/app/services/services_internal.h"
 
-#define WHAT     "document" /* what messages call the text */
-#define KIND     "agent"    /* of rows of the store */
-#define MAX_TAGS 64         /* of one agent: they are read with each list; more is an error of the call */
-#define MAX_TAG  200        /* bytes */
+#define WHAT     "document"        /* what messages call the text */
+#define KIND     "agent"           /* of rows of the store */
+#define MAX_TAGS 64                /* of one agent: they are read with each list; more is an error of the call */
+#define MAX_TAG  RV_ENTITY_MAX_TAG /* bytes */
 
 struct save {
     const char *document, *name, *description; /* name and description NULL: those of the document */

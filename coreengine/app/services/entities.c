@@ -11,7 +11,7 @@
 #include "envelope/envelope.h"
 
 #define MAX_WHY   ((size_t)64 << 10) /* bytes of the reasons why rows were refused */
-#define MAX_LIST  256                /* tags, conditions, columns, members to remove, links of one ask */
+#define MAX_LIST  RV_ENTITY_MAX_TAGS /* tags, conditions, columns, members to remove, links of one ask */
 #define MAX_FOUND 1000 /* rows of one answer: they are in memory, with RV_SERVICE_MAX_ANSWER bytes together */
 #define MAX_BYTES ((size_t)6 << 20) /* of the rows of one answer: what is beyond is left out, and said to be */
 

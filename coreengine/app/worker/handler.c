@@ -10,7 +10,7 @@
 #include "coreengine/app/worker/worker_internal.h"
 
 #define MAX_ATTEMPTS 1000 /* runs of one task that are looked at: each is read; RV_TASK_MAX_RETRIES is a tenth */
-#define MAX_NAME     128  /* bytes of a capability's or a tool's name: as RV_PLAN_MAX_TOOL_NAME */
+#define MAX_NAME     RV_PLAN_MAX_TOOL_NAME /* bytes of a capability's or a tool's name */
 #define OUTPUT       "result"
 
 /* --- handlers --- */

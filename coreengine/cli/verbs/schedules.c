@@ -9,7 +9,7 @@
 
 /* --- add --- */
 
-#define MAX_LABELS 16 /* --label of one command; more is an error */
+#define MAX_LABELS RV_TASK_MAX_NEEDS /* --label of one command; more is an error */
 
 static const struct rv_cli_option add_options[] = {
     {"cron", 0, "EXPR", "fire again and again: minute hour day month weekday, or @hourly, @daily, @weekly, ...", NULL,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_LABELS 16 /* --label of one command; more is an error */
+#define MAX_LABELS RV_TASK_MAX_NEEDS /* --label of one command; more is an error */
 
 static const struct rv_cli_option submit_options[] = {
     {"input", 'i', "TEXT", "the input; - reads it from standard input", NULL, false},

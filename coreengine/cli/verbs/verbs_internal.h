@@ -40,7 +40,7 @@ void cli_hint_store(rv_err **err);
 RV_MUST_CHECK int cli_batch(struct rv_cli *cli, struct rv_app_loaded *loaded, rv_err **err);
 
 /* mcp_serve.c */
-#define RV_CLI_MAX_TOOLS 256 /* of one option: as many as words on a command line, RV_CLI_MAX_ARGS */
+#define RV_CLI_MAX_TOOLS RV_CLI_MAX_ARGS /* of one option */
 /** Is each of them CAPABILITY:TOOL? RV_E_INVALID names the option. */
 RV_MUST_CHECK int cli_check_tools(const char *option, const char *const *tools, size_t n, rv_err **err);
 
