@@ -236,7 +236,7 @@ struct rv_agent_ask {
     struct rv_src src, on_answer_src;
 };
 /** The i-th choice of a question without `options: text`; NULL: there are no more. */
-const char *rv_ask_option(const struct rv_agent_ask *ask, size_t i);
+const char *rv_ask_option_at(const struct rv_agent_ask *ask, size_t i);
 /* A person refused a tool call that the model asked for. */
 enum rv_on_denied { RV_DENIED_END_RUN, RV_DENIED_TELL_MODEL, RV_N_ON_DENIED };
 

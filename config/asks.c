@@ -14,8 +14,8 @@ static bool has_choice(const struct rv_agent_ask *ask, const char *choice)
 {
     if (ask->any_text)
         return strcmp(choice, RV_CHOICE_TEXT) == 0;
-    for (size_t i = 0; rv_ask_option(ask, i); i++)
-        if (strcmp(choice, rv_ask_option(ask, i)) == 0)
+    for (size_t i = 0; rv_ask_option_at(ask, i); i++)
+        if (strcmp(choice, rv_ask_option_at(ask, i)) == 0)
             return true;
     return false;
 }
@@ -28,8 +28,8 @@ static void unknown_choice(struct rv_loader *l, const struct rv_agent *a, const 
 
     if (a->ask.any_text)
         names[n++] = RV_CHOICE_TEXT;
-    for (size_t i = 0; !a->ask.any_text && i < RV_ASK_MAX_OPTIONS && rv_ask_option(&a->ask, i); i++)
-        names[n++] = rv_ask_option(&a->ask, i);
+    for (size_t i = 0; !a->ask.any_text && i < RV_ASK_MAX_OPTIONS && rv_ask_option_at(&a->ask, i); i++)
+        names[n++] = rv_ask_option_at(&a->ask, i);
     config_name_hint(l->findings, rv_str_of(route->choice), "choices", names, n, hint);
     rv_findings_add(l->findings, RV_SEVERITY_ERROR, &route->choice_src, hint,
                     "stage \"%s\": on_answer has \"%s\", which is not a choice of the question", a->name,

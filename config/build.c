@@ -94,7 +94,7 @@ static void set_system(const struct declaration *d)
 {
     rv_buf text = RV_BUF_INIT(MAX_SYSTEM_BYTES);
     rv_err *err = NULL;
-    int rc = rv_agentdoc_prompt(d->doc, d->a->declared.structured, &text, &err);
+    int rc = rv_agentdoc_write_prompt(d->doc, d->a->declared.structured, &text, &err);
 
     if (rc == 0)
         rc = rv_buf_check(&text, "prompt", &err);
@@ -110,7 +110,7 @@ static void set_output(const struct declaration *d)
     rv_err *err = NULL;
 
     if (!a->output.schema) {
-        int rc = rv_agentdoc_output_schema(d->doc, a->declared.structured, &a->output.schema, &err);
+        int rc = rv_agentdoc_build_output_schema(d->doc, a->declared.structured, &a->output.schema, &err);
         take_rc(d, rc, err);
     }
     a->output.mode = a->output.schema ? RV_OUTPUT_JSON : RV_OUTPUT_TEXT;

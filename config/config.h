@@ -291,7 +291,7 @@ enum rv_stage_state {
 bool rv_stage_has_what_it_needs(const struct rv_pipeline *p, const enum rv_stage_state *states, int stage);
 /** All ready stages in stage order into out[0..n_agents); the number. A stage that only an error_next names is ready
  * when one of the stages that name it so has failed. */
-size_t rv_pipeline_ready(const struct rv_pipeline *p, const enum rv_stage_state *states, int *out);
+size_t rv_pipeline_collect_ready(const struct rv_pipeline *p, const enum rv_stage_state *states, int *out);
 
 /* --- Views --- */
 void rv_pipeline_write_json(const struct rv_pipeline *p, rv_jw *w); /* normalised, defaults filled in, secrets hidden */

@@ -332,7 +332,7 @@ void config_read_inner_outputs(struct rv_key_reader *r, const struct rv_node *no
 
 /* --- Questions --- */
 
-const char *rv_ask_option(const struct rv_agent_ask *ask, size_t i)
+const char *rv_ask_option_at(const struct rv_agent_ask *ask, size_t i)
 {
     static const char *const yes_no[] = {RV_CHOICE_YES, RV_CHOICE_NO};
 

@@ -79,7 +79,7 @@ static bool is_ready(const struct rv_pipeline *p, const enum rv_stage_state *sta
            (!p->agents[stage].routing.on_failure_only || is_called_for(p, states, stage));
 }
 
-size_t rv_pipeline_ready(const struct rv_pipeline *p, const enum rv_stage_state *states, int *out)
+size_t rv_pipeline_collect_ready(const struct rv_pipeline *p, const enum rv_stage_state *states, int *out)
 {
     size_t n = 0;
 

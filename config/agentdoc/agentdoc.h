@@ -112,13 +112,13 @@ const struct rv_agentdoc_tool *rv_agentdoc_find_resource(const struct rv_agentdo
 
 /** Layer 1: description, system_prompt, Tool Notes, Thinking Structure, as docs/explanation/three-layers.md has it.
  *  structured: instead of the document's own (which it is with RV_UNSET; else 0 or 1). Appended to out. */
-RV_MUST_CHECK int rv_agentdoc_prompt(const struct rv_agentdoc *d, int structured, rv_buf *out, rv_err **err);
+RV_MUST_CHECK int rv_agentdoc_write_prompt(const struct rv_agentdoc *d, int structured, rv_buf *out, rv_err **err);
 /** Tells whether its output is structured: the switch is on, and there are properties. */
 bool rv_agentdoc_is_structured(const struct rv_agentdoc *d, int structured);
 /** The JSON Schema of its output: properties, required and $defs as they stand, nested descriptions too; no top-level
  *  description. *out is the caller's; NULL: it is not structured. */
-RV_MUST_CHECK int rv_agentdoc_output_schema(const struct rv_agentdoc *d, int structured, json_object **out,
-                                            rv_err **err);
+RV_MUST_CHECK int rv_agentdoc_build_output_schema(const struct rv_agentdoc *d, int structured, json_object **out,
+                                                  rv_err **err);
 /** As text: flat, the keys of the table first and in its order, then the others; what is not set is left out. */
 void rv_agentdoc_write_json(const struct rv_agentdoc *d, rv_jw *w);
 void rv_agentdoc_write_yaml(const struct rv_agentdoc *d, rv_buf *out);
@@ -129,7 +129,8 @@ void rv_agentdoc_write_reference(rv_buf *out);
 /** A copy with what the environment says in place of the document: AGENT_MODEL (for override_model, too),
  *  AGENT_TEMPERATURE, AGENT_MAX_ITERATIONS, AGENT_REQUEST_LIMIT, AGENT_TOTAL_TOKENS_LIMIT, AGENT_TOOL_CALLS_LIMIT. Its
  *  src.file says so. *out NULL: none of them is set. RV_E_INVALID names a variable with a wrong value. */
-RV_MUST_CHECK int rv_agentdoc_with_env(const struct rv_agentdoc *d, const char *(*env)(void *self, const char *name),
-                                       void *self, struct rv_agentdoc **out, rv_err **err);
+RV_MUST_CHECK int rv_agentdoc_dup_with_env(const struct rv_agentdoc *d,
+                                           const char *(*env)(void *self, const char *name), void *self,
+                                           struct rv_agentdoc **out, rv_err **err);
 
 #endif

@@ -423,7 +423,7 @@ static void write_notes(const struct rv_agentdoc *d, rv_buf *out)
     }
 }
 
-int rv_agentdoc_prompt(const struct rv_agentdoc *d, int structured, rv_buf *out, rv_err **err)
+int rv_agentdoc_write_prompt(const struct rv_agentdoc *d, int structured, rv_buf *out, rv_err **err)
 {
     bool wanted = structured == RV_UNSET ? d->structured_output : structured != 0;
     struct thinking t = {d, out};
@@ -486,7 +486,7 @@ static int fill(const struct rv_agentdoc *d, json_object *out, rv_err **err)
     return rc;
 }
 
-int rv_agentdoc_output_schema(const struct rv_agentdoc *d, int structured, json_object **out, rv_err **err)
+int rv_agentdoc_build_output_schema(const struct rv_agentdoc *d, int structured, json_object **out, rv_err **err)
 {
     json_object *shared;
     int rc;

@@ -432,8 +432,8 @@ static int put_int(const struct variables *v, size_t i, json_object *flat, rv_er
     return rc < 0 ? rc : rv_json_set_int(limits, limit, n, err);
 }
 
-int rv_agentdoc_with_env(const struct rv_agentdoc *d, const char *(*env)(void *self, const char *name), void *self,
-                         struct rv_agentdoc **out, rv_err **err)
+int rv_agentdoc_dup_with_env(const struct rv_agentdoc *d, const char *(*env)(void *self, const char *name), void *self,
+                             struct rv_agentdoc **out, rv_err **err)
 {
     const struct variables v = {env, self};
     rv_buf place = RV_BUF_INIT(1 << 16);

@@ -57,7 +57,7 @@ static bool fails(const struct batch_run *run, int stage)
  * nothing was ready. */
 static bool run_batch(struct batch_run *run)
 {
-    size_t n = rv_pipeline_ready(run->p, run->states, run->ready);
+    size_t n = rv_pipeline_collect_ready(run->p, run->states, run->ready);
     int64_t extra = 0;
     bool all = n > 0;
 

@@ -60,8 +60,8 @@ static int set_options(const struct rv_agent_ask *ask, json_object *data, rv_err
     options = json_object_new_array();
     if (!options)
         return RV_FAIL(err, RV_E_NOMEM, "ask a person");
-    for (size_t i = 0; rv_ask_option(ask, i) && rc == 0; i++)
-        rc = rv_json_push_take(options, json_object_new_string(rv_ask_option(ask, i)), err);
+    for (size_t i = 0; rv_ask_option_at(ask, i) && rc == 0; i++)
+        rc = rv_json_push_take(options, json_object_new_string(rv_ask_option_at(ask, i)), err);
     if (rc == 0)
         return rv_json_set_take(data, RV_ASK_OPTIONS, options, err);
     json_object_put(options);

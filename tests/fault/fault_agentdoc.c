@@ -29,10 +29,10 @@ static int use(struct rv_agentdoc *d, rv_err **err)
     rv_buf out = RV_BUF_INIT(1 << 20);
     rv_jw w = rv_jw_on(&out);
     json_object *schema = NULL;
-    int rc = rv_agentdoc_prompt(d, 0, &out, err);
+    int rc = rv_agentdoc_write_prompt(d, 0, &out, err);
 
     if (rc == 0)
-        rc = rv_agentdoc_output_schema(d, 1, &schema, err);
+        rc = rv_agentdoc_build_output_schema(d, 1, &schema, err);
     if (rc == 0) {
         rv_agentdoc_write_yaml(d, &out);
         rv_agentdoc_write_json(d, &w);
@@ -117,7 +117,7 @@ static int change(void)
     int rc = rv_agentdoc_read(rv_str_of(nested), "a.yaml", &d, &err);
 
     if (rc == 0)
-        rc = rv_agentdoc_with_env(d, env, NULL, &copy, &err);
+        rc = rv_agentdoc_dup_with_env(d, env, NULL, &copy, &err);
     rv_agentdoc_free(copy);
     rv_agentdoc_free(d);
     rv_err_free(err);

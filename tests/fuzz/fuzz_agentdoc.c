@@ -42,9 +42,9 @@ static void use(const struct rv_agentdoc *d)
 
     require(rv_agentdoc_is_name(rv_str_of(d->name)) && d->n_tools <= RV_AGENTDOC_MAX_TOOLS);
     for (int structured = -1; structured <= 1; structured++) {
-        require(rv_agentdoc_prompt(d, structured, &b, NULL) == 0);
+        require(rv_agentdoc_write_prompt(d, structured, &b, NULL) == 0);
         require(rv_utf8_valid(rv_buf_str(&b), NULL));
-        require(rv_agentdoc_output_schema(d, structured, &schema, NULL) == 0);
+        require(rv_agentdoc_build_output_schema(d, structured, &schema, NULL) == 0);
         require((schema != NULL) == rv_agentdoc_is_structured(d, structured));
         json_object_put(schema);
         rv_buf_clear(&b);

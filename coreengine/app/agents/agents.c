@@ -186,7 +186,7 @@ int rv_agents_check(const struct rv_agentdoc *doc, rv_findings *findings, rv_err
     rv_schema *schema = NULL;
     rv_err *fault = NULL;
 
-    int rc = rv_agentdoc_output_schema(doc, RV_UNSET, &json, err);
+    int rc = rv_agentdoc_build_output_schema(doc, RV_UNSET, &json, err);
     if (rc < 0 || !json)
         return rc;
     rc = rv_schema_compile(json, "the output", &schema, &fault);
@@ -543,7 +543,7 @@ static int obey_env(struct rv_agents_entry *agent, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_AGENTDOC_MAX_BYTES);
     struct rv_agents_entry changed = {.source = agent->source};
-    int rc = rv_agentdoc_with_env(agent->doc, environment, NULL, &changed.doc, err);
+    int rc = rv_agentdoc_dup_with_env(agent->doc, environment, NULL, &changed.doc, err);
 
     if (rc < 0 || !changed.doc)
         return rc;

@@ -61,9 +61,9 @@ static int agent_prompt(json_object *in, rv_jw *out, rv_err **err)
     if (rc == 0)
         rc = rv_agentdoc_read(rv_buf_str(&text), "document", &d, err);
     if (rc == 0)
-        rc = rv_agentdoc_prompt(d, structured, &prompt, err);
+        rc = rv_agentdoc_write_prompt(d, structured, &prompt, err);
     if (rc == 0)
-        rc = rv_agentdoc_output_schema(d, structured, &schema, err);
+        rc = rv_agentdoc_build_output_schema(d, structured, &schema, err);
     if (rc == 0)
         rc = rv_buf_check(&prompt, "prompt", err);
     if (rc == 0) {

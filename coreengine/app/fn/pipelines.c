@@ -266,7 +266,7 @@ static int ready_stages(json_object *in, rv_jw *out, rv_err **err)
         mark(p, in, "failed", RV_STAGE_FAILED, states);
         mark(p, in, "skipped", RV_STAGE_SKIPPED, states);
         mark(p, in, "active", RV_STAGE_ACTIVE, states);
-        size_t n = rv_pipeline_ready(p, states, ready);
+        size_t n = rv_pipeline_collect_ready(p, states, ready);
         rv_jw_arr(out);
         for (size_t i = 0; i < n; i++)
             rv_jw_text(out, p->agents[ready[i]].name);

@@ -209,7 +209,7 @@ static int write_output_schema(const struct layers *l, rv_err **err)
 {
     json_object *schema = NULL;
 
-    int rc = rv_agentdoc_output_schema(l->doc, l->structured, &schema, err);
+    int rc = rv_agentdoc_build_output_schema(l->doc, l->structured, &schema, err);
     if (rc < 0)
         return rc;
     if (!schema) {
@@ -287,7 +287,7 @@ static int write_all(const struct layers *l, rv_err **err)
         rc = rv_chat_moment_opts(&settings, l->doc, &c.moment_opts, err);
     if (rc == 0) {
         write_heading(l, "system prompt: of the agent");
-        rc = rv_agentdoc_prompt(l->doc, l->structured, l->out, err);
+        rc = rv_agentdoc_write_prompt(l->doc, l->structured, l->out, err);
     }
     if (rc == 0) {
         rv_buf_putc(l->out, '\n');
@@ -310,7 +310,7 @@ static int write_layers(const struct layers *l, rv_err **err)
         return write_output_schema(l, err);
     if (cli_flag(l->cli, "all"))
         return write_all(l, err);
-    int rc = rv_agentdoc_prompt(l->doc, l->structured, l->out, err);
+    int rc = rv_agentdoc_write_prompt(l->doc, l->structured, l->out, err);
     if (rc == 0 && l->cli->out_tty) /* elsewhere it is the prompt, byte for byte */
         rv_buf_putc(l->out, '\n');
     return rc;

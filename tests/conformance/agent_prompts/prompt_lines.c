@@ -30,7 +30,7 @@ static void answer(rv_str text, const char *name, bool with_flat, rv_jw *w)
         exit(3);
     rc = rv_agentdoc_parse(text, name, findings, &d, &err);
     if (rc == 0 && d)
-        rc = rv_agentdoc_prompt(d, RV_UNSET, &prompt, &err);
+        rc = rv_agentdoc_write_prompt(d, RV_UNSET, &prompt, &err);
     if (rc < 0 || !d) {
         write_findings(findings, err, w);
     } else if (with_flat) {

@@ -47,7 +47,7 @@ START_TEST(the_schema_is_passed_through)
     json_object *schema = NULL;
     char *got = NULL;
 
-    ck_assert_int_eq(rv_agentdoc_output_schema(d, RV_UNSET, &schema, NULL), 0);
+    ck_assert_int_eq(rv_agentdoc_build_output_schema(d, RV_UNSET, &schema, NULL), 0);
     rv_agentdoc_free(d); /* it is a copy */
     if (schema)
         got = rv_kit_text(schema);
@@ -63,11 +63,11 @@ START_TEST(the_caller_may_want_another_mode)
     struct rv_agentdoc *d = doc_of(HEAD "properties: {a: {}}");
     json_object *schema = NULL;
 
-    ck_assert_int_eq(rv_agentdoc_output_schema(d, 0, &schema, NULL), 0);
+    ck_assert_int_eq(rv_agentdoc_build_output_schema(d, 0, &schema, NULL), 0);
     ck_assert_ptr_null(schema);
     rv_agentdoc_free(d);
     d = doc_of("name: a\ndescription: d\nproperties: {a: {}}");
-    ck_assert_int_eq(rv_agentdoc_output_schema(d, 1, &schema, NULL), 0);
+    ck_assert_int_eq(rv_agentdoc_build_output_schema(d, 1, &schema, NULL), 0);
     ck_assert_ptr_nonnull(schema);
     json_object_put(schema);
     rv_agentdoc_free(d);
@@ -80,7 +80,7 @@ START_TEST(a_change_of_the_schema_leaves_the_document_alone)
     char *before = flat_of(d), *after;
     json_object *schema = NULL;
 
-    ck_assert_int_eq(rv_agentdoc_output_schema(d, RV_UNSET, &schema, NULL), 0);
+    ck_assert_int_eq(rv_agentdoc_build_output_schema(d, RV_UNSET, &schema, NULL), 0);
     ck_assert_int_eq(rv_json_set_int(rv_json_get_obj(schema, "properties"), "b", 1, NULL), 0);
     ck_assert_int_eq(rv_json_push_take(rv_json_get_arr(schema, "required"), json_object_new_string("b"), NULL), 0);
     after = flat_of(d);

@@ -12,7 +12,7 @@ static char *prompt_of(const struct rv_agentdoc *d, int structured)
 {
     rv_buf out = RV_BUF_INIT(1 << 20);
 
-    ck_assert_int_eq(rv_agentdoc_prompt(d, structured, &out, NULL), 0);
+    ck_assert_int_eq(rv_agentdoc_write_prompt(d, structured, &out, NULL), 0);
     rv_buf_putc(&out, ' ');
     rv_buf_truncate(&out, out.len - 1);
     return rv_buf_steal(&out, NULL);
@@ -124,10 +124,10 @@ START_TEST(the_prompt_is_appended)
     rv_buf out = RV_BUF_INIT(16);
 
     rv_buf_puts(&out, "before ");
-    ck_assert_int_eq(rv_agentdoc_prompt(d, RV_UNSET, &out, NULL), 0);
+    ck_assert_int_eq(rv_agentdoc_write_prompt(d, RV_UNSET, &out, NULL), 0);
     ck_assert_str_eq(rv_buf_cstr(&out), "before d");
     rv_buf_puts(&out, "012345678");
-    ck_assert_int_eq(rv_agentdoc_prompt(d, RV_UNSET, &out, NULL), RV_E_LIMIT);
+    ck_assert_int_eq(rv_agentdoc_write_prompt(d, RV_UNSET, &out, NULL), RV_E_LIMIT);
     rv_buf_fini(&out);
     rv_agentdoc_free(d);
 }

@@ -38,7 +38,7 @@ START_TEST(nothing_set_changes_nothing)
 {
     struct rv_agentdoc *d = doc_of(DOCUMENT), *copy = d;
 
-    ck_assert_int_eq(rv_agentdoc_with_env(d, from_list, empty, &copy, NULL), 0);
+    ck_assert_int_eq(rv_agentdoc_dup_with_env(d, from_list, empty, &copy, NULL), 0);
     ck_assert_ptr_null(copy);
     rv_agentdoc_free(d);
 }
@@ -49,7 +49,7 @@ START_TEST(the_environment_wins_over_the_document)
 {
     struct rv_agentdoc *d = doc_of(DOCUMENT), *copy = NULL;
 
-    ck_assert_int_eq(rv_agentdoc_with_env(d, from_list, all, &copy, NULL), 0);
+    ck_assert_int_eq(rv_agentdoc_dup_with_env(d, from_list, all, &copy, NULL), 0);
     ck_assert_str_eq(copy->model, "e:m");
     ck_assert(copy->temperature == 1.5);
     ck_assert_int_eq(copy->max_iterations, 13);
@@ -68,7 +68,7 @@ START_TEST(the_models_variable_wins_over_override_model)
     static const char *pairs[] = {"AGENT_MODEL", "bare", "AGENT_REQUEST_LIMIT", "3", NULL};
     struct rv_agentdoc *d = doc_of("name: a\ndescription: d\noverride_model: o:o\n"), *copy = NULL;
 
-    ck_assert_int_eq(rv_agentdoc_with_env(d, from_list, pairs, &copy, NULL), 0);
+    ck_assert_int_eq(rv_agentdoc_dup_with_env(d, from_list, pairs, &copy, NULL), 0);
     ck_assert_str_eq(copy->model, "openai:bare");
     ck_assert(!copy->model_overrides);
     ck_assert_int_eq(copy->limits.request_limit, 3);
@@ -99,7 +99,7 @@ START_TEST(a_wrong_variable_is_named)
     rv_err *err = NULL;
     char *got;
 
-    ck_assert_int_eq(rv_agentdoc_with_env(d, from_list, pairs, &copy, &err), RV_E_INVALID);
+    ck_assert_int_eq(rv_agentdoc_dup_with_env(d, from_list, pairs, &copy, &err), RV_E_INVALID);
     ck_assert_ptr_null(copy);
     got = rv_kit_err_take(err);
     ck_assert_msg(strstr(got, wrong[_i].want) != NULL, "%s", got);

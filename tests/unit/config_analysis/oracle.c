@@ -223,7 +223,7 @@ static void next_batch(struct batches *b, const struct moment *m)
     unsigned started = 0;
     bool stop = false;
     int ready[ORACLE_STAGES];
-    size_t n_ready = rv_pipeline_ready(&b->w->p, m->states, ready), at = 0;
+    size_t n_ready = rv_pipeline_collect_ready(&b->w->p, m->states, ready), at = 0;
 
     for (int s = 0; s < (int)b->w->p.n_agents; s++) {
         const struct rv_agent *a = &b->w->agents[s];

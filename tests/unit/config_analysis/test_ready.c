@@ -76,7 +76,7 @@ START_TEST(ready_follows_rule_4_5)
         world_after(w, 3, *c - '0');
     for (int i = 0; i < 4; i++)
         states[i] = state_of_letter(rows[_i].states[i]);
-    size_t n = rv_pipeline_ready(&w->p, states, ready);
+    size_t n = rv_pipeline_collect_ready(&w->p, states, ready);
     ck_assert_msg((n > 0 && ready[n - 1] == 3) == rows[_i].ready, "%s", rows[_i].name);
     world_free(w);
 }
@@ -92,7 +92,7 @@ START_TEST(ready_stages_come_in_stage_order)
     world_require(w, 1, 0);
     world_require(w, 2, 1);
     world_require(w, 4, 0);
-    ck_assert_uint_eq(rv_pipeline_ready(&w->p, states, ready), 3);
+    ck_assert_uint_eq(rv_pipeline_collect_ready(&w->p, states, ready), 3);
     ck_assert_int_eq(ready[0], 1);
     ck_assert_int_eq(ready[1], 3);
     ck_assert_int_eq(ready[2], 4);

@@ -269,7 +269,7 @@ static void check_batch(struct batches *b, json_object *line)
 
     end_batch(b);
     ck_assert_msg(!b->bounded, "a batch after a bound kept stages out");
-    for (size_t i = 0, n = rv_pipeline_ready(b->p, b->states, ready); i < n; i++)
+    for (size_t i = 0, n = rv_pipeline_collect_ready(b->p, b->states, ready); i < n; i++)
         expected[ready[i]] = true;
     for (size_t i = 0; i < b->p->n_agents; i++) {
         expected[i] |= b->forced[i] && b->states[i] == RV_STAGE_WAITING;
