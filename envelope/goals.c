@@ -221,7 +221,7 @@ static int satisfied_goals(const rv_envelope *env, json_object **out, rv_err **e
     return 0;
 }
 
-int rv_envelope_stage_context(const rv_envelope *env, json_object **out, rv_err **err)
+int rv_envelope_build_stage_context(const rv_envelope *env, json_object **out, rv_err **err)
 {
     json_object *obj = json_object_new_object();
     json_object *part = NULL;

@@ -262,8 +262,8 @@ void env_interrupts_write(const rv_envelope *env, rv_jw *w)
     if (rv_envelope_has_interrupt(env))
         env_interrupt_write(env_interrupt(env), (rv_str){NULL, 0}, w);
     for (size_t i = 0; i < n; i++)
-        if (rv_envelope_queued(env, i))
-            rv_jw_value(w, rv_envelope_queued(env, i));
+        if (rv_envelope_queued_at(env, i))
+            rv_jw_value(w, rv_envelope_queued_at(env, i));
     rv_jw_arr_end(w);
 }
 
@@ -300,7 +300,7 @@ size_t rv_envelope_n_queued(const rv_envelope *env)
     return queue ? json_object_array_length(queue) : 0;
 }
 
-json_object *rv_envelope_queued(const rv_envelope *env, size_t i)
+json_object *rv_envelope_queued_at(const rv_envelope *env, size_t i)
 {
     json_object *entry = json_object_array_get_idx(queue_of(env), i);
     return json_object_is_type(entry, json_type_object) ? entry : NULL;
@@ -312,7 +312,7 @@ static size_t find_queued(const rv_envelope *env, rv_str id)
     const char *text = NULL;
 
     while (i < n) {
-        json_object *entry = rv_envelope_queued(env, i);
+        json_object *entry = rv_envelope_queued_at(env, i);
         if (entry && rv_json_get_text(entry, "id", &text) && rv_str_is(id, text))
             break;
         i++;
@@ -351,7 +351,7 @@ static int read_queued(const rv_envelope *env, size_t i, struct rv_stored_interr
 {
 
     *it = (struct rv_stored_interrupt){0};
-    int rc = env_read_interrupt(rv_envelope_queued(env, i), it, err);
+    int rc = env_read_interrupt(rv_envelope_queued_at(env, i), it, err);
     if (rc == 0 && !it->exists)
         rc = RV_FAIL(err, RV_E_INVALID, "it is not an object");
     if (rc == 0)
@@ -453,7 +453,7 @@ static void name_pending(const rv_envelope *env, rv_buf *b)
     }
     rv_buf_printf(b, "waiting: %s", env_interrupt(env)->id.ptr);
     for (size_t i = 0; i < rv_envelope_n_queued(env) && i < MAX_NAMED; i++)
-        if (rv_envelope_queued(env, i) && rv_json_get_text(rv_envelope_queued(env, i), "id", &id))
+        if (rv_envelope_queued_at(env, i) && rv_json_get_text(rv_envelope_queued_at(env, i), "id", &id))
             rv_buf_printf(b, ", %.40s", id);
 }
 
@@ -535,7 +535,7 @@ json_object *rv_envelope_question_data(const rv_envelope *env, rv_str id, enum r
         return env_interrupt(env)->data;
     }
     size_t i = find_queued(env, id);
-    json_object *entry = i < rv_envelope_n_queued(env) ? rv_envelope_queued(env, i) : NULL;
+    json_object *entry = i < rv_envelope_n_queued(env) ? rv_envelope_queued_at(env, i) : NULL;
     if (!entry || !rv_json_get_text(entry, "kind", &word) || rv_interrupt_kind_of(rv_str_of(word), kind, NULL) < 0)
         return NULL;
     return rv_json_get_obj(entry, "data");
@@ -549,7 +549,7 @@ const char *rv_envelope_asker(const rv_envelope *env, rv_str id, const char *ask
     const char *stage = pending ? env_interrupt(env)->stage.ptr : NULL;
     size_t i = pending || !id.ptr ? SIZE_MAX : find_queued(env, id);
 
-    if (i < rv_envelope_n_queued(env) && (entry = rv_envelope_queued(env, i)))
+    if (i < rv_envelope_n_queued(env) && (entry = rv_envelope_queued_at(env, i)))
         stage = rv_json_text_or(entry, "stage", stage);
     if (!stage && json_object_is_type(data, json_type_object))
         stage = rv_json_text_or(data, "stage", stage);

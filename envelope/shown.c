@@ -104,14 +104,14 @@ static rv_str ask_at(const rv_envelope *env, size_t i, int64_t *expires_us)
             *expires_us = it->expires_at_us;
         return env_text_str(&it->id);
     }
-    json_object *entry = rv_envelope_queued(env, i - 1);
+    json_object *entry = rv_envelope_queued_at(env, i - 1);
     if (entry && rv_json_get_text(entry, "id", &id) && rv_interrupt_is_ask(rv_json_get_obj(entry, "data")) &&
         rv_json_get_text(entry, "expires_at", &time) && !rv_time_read(rv_str_of(time), expires_us))
         *expires_us = 0;
     return id ? rv_str_of(id) : (rv_str){NULL, 0};
 }
 
-bool rv_envelope_due_ask(const rv_envelope *env, int64_t now_us, rv_str *id, int64_t *expired_us)
+bool rv_envelope_find_due_ask(const rv_envelope *env, int64_t now_us, rv_str *id, int64_t *expired_us)
 {
     bool found = false;
 

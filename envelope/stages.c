@@ -129,7 +129,7 @@ bool rv_envelope_is_failed(const rv_envelope *env, rv_str stage)
     return is_in(env, RV_MAP_FAILED, stage);
 }
 
-bool rv_envelope_all_completed(const rv_envelope *env)
+bool rv_envelope_has_all_completed(const rv_envelope *env)
 {
     json_object *order = env_list(env, RV_LIST_STAGE_ORDER);
     size_t n = json_object_array_length(order);
@@ -405,7 +405,7 @@ int64_t rv_envelope_processing_ms(const rv_envelope *env)
     return sum;
 }
 
-rv_str rv_envelope_skipped(const rv_envelope *env, size_t i)
+rv_str rv_envelope_skipped_at(const rv_envelope *env, size_t i)
 {
     const struct rv_record *r = env_record(env, i);
 

@@ -80,20 +80,21 @@ RV_MUST_CHECK int rv_envelope_set_output(rv_envelope *env, rv_str key, json_obje
 RV_MUST_CHECK int rv_envelope_remove_output(rv_envelope *env, rv_str key, rv_err **err);
 size_t rv_envelope_n_outputs(const rv_envelope *env);
 /** All outputs as one object, insertion order; *out is the caller's. Costs O(outputs): not for hot paths. */
-RV_MUST_CHECK int rv_envelope_outputs(const rv_envelope *env, json_object **out, rv_err **err);
+RV_MUST_CHECK int rv_envelope_build_outputs(const rv_envelope *env, json_object **out, rv_err **err);
 /** The same as JSON text: for hot paths, where the object is not wanted. */
 void rv_envelope_write_outputs(const rv_envelope *env, rv_jw *w);
 void rv_envelope_write_metadata(const rv_envelope *env, rv_jw *w);
 void rv_envelope_write_state_values(const rv_envelope *env, rv_jw *w);
 json_object *rv_envelope_metadata(const rv_envelope *env, rv_str key, bool *found);
 RV_MUST_CHECK int rv_envelope_set_metadata(rv_envelope *env, rv_str key, json_object *value, rv_err **err);
-RV_MUST_CHECK int rv_envelope_all_metadata(const rv_envelope *env, json_object **out, rv_err **err); /* a new object */
+RV_MUST_CHECK int rv_envelope_build_metadata(const rv_envelope *env, json_object **out,
+                                             rv_err **err); /* a new object */
 /* `state` gathers outputs across loops by the pipeline's state schema. */
 json_object *rv_envelope_state_value(const rv_envelope *env, rv_str key, bool *found);
 /** replace; append (creates the list, wraps an old non-list value); merge_dict (shallow, a non-object replaces). */
 RV_MUST_CHECK int rv_envelope_merge_state(rv_envelope *env, rv_str key, enum rv_merge_mode mode, json_object *value,
                                           rv_err **err);
-RV_MUST_CHECK int rv_envelope_all_state(const rv_envelope *env, json_object **out, rv_err **err); /* a new object */
+RV_MUST_CHECK int rv_envelope_build_state(const rv_envelope *env, json_object **out, rv_err **err); /* a new object */
 
 /* --- Stage sets --- */
 /** A stage is in one set at most, active, completed or failed: each of these moves it there. text: why it failed, kept
@@ -105,7 +106,7 @@ RV_MUST_CHECK int rv_envelope_fail_stage(rv_envelope *env, rv_str stage, rv_str 
 RV_MUST_CHECK int rv_envelope_pause_stage(rv_envelope *env, rv_str stage, rv_err **err);
 bool rv_envelope_is_completed(const rv_envelope *env, rv_str stage);
 bool rv_envelope_is_failed(const rv_envelope *env, rv_str stage);
-bool rv_envelope_all_completed(const rv_envelope *env); /* every stage of stage_order; false when that is empty */
+bool rv_envelope_has_all_completed(const rv_envelope *env); /* every stage of stage_order; false when that is empty */
 
 /* --- History and errors --- */
 /** Append a running record and count one hop. */
@@ -128,7 +129,7 @@ RV_MUST_CHECK int rv_envelope_record_skipped(rv_envelope *env, rv_str agent, int
                                              rv_err **err);
 size_t rv_envelope_n_records(const rv_envelope *env);
 /** The stage of the i-th record where that says `skipped`, else ptr NULL; borrowed. */
-rv_str rv_envelope_skipped(const rv_envelope *env, size_t i);
+rv_str rv_envelope_skipped_at(const rv_envelope *env, size_t i);
 int64_t rv_envelope_processing_ms(const rv_envelope *env); /* sum over the history */
 /** Append {agent, error, error_type, code?, timestamp} to errors. code NONE: not written. */
 RV_MUST_CHECK int rv_envelope_add_error(rv_envelope *env, rv_str agent, rv_str text, const char *error_type,
@@ -197,7 +198,7 @@ RV_MUST_CHECK int rv_envelope_promote_interrupt(rv_envelope *env, int64_t now_us
 size_t rv_envelope_n_queued(const rv_envelope *env);
 /** The i-th interrupt of the queue: an object like the state dict's `interrupt`, with `stage`; borrowed. NULL: the
  * entry is not an object. */
-json_object *rv_envelope_queued(const rv_envelope *env, size_t i);
+json_object *rv_envelope_queued_at(const rv_envelope *env, size_t i);
 /** The data of the interrupt that waits with that id; id ptr NULL: the pending one. Borrowed; NULL: there is none. */
 json_object *rv_envelope_question_data(const rv_envelope *env, rv_str id, enum rv_interrupt_kind *kind);
 /** The stage whose question waits with that id (ptr NULL: the pending one): as the question says, else as its data
@@ -206,7 +207,7 @@ const char *rv_envelope_asker(const rv_envelope *env, rv_str id, const char *ask
 /** Tells whether the answer may change the arguments of a call: a confirmation that a tool stage raised for a tool. */
 bool rv_interrupt_is_tool_call(enum rv_interrupt_kind kind, json_object *data);
 /** The id and the time of the question with choices that has expired first; false: none has. id is borrowed. */
-bool rv_envelope_due_ask(const rv_envelope *env, int64_t now_us, rv_str *id, int64_t *expired_us);
+bool rv_envelope_find_due_ask(const rv_envelope *env, int64_t now_us, rv_str *id, int64_t *expired_us);
 /** When the next such question expires; 0: none does. */
 int64_t rv_envelope_next_expiry(const rv_envelope *env);
 /* Questions that were withdrawn, as their branch was cancelled or their run ended: a later answer is told so. */
@@ -254,7 +255,7 @@ RV_MUST_CHECK int rv_envelope_advance_stage(rv_envelope *env, const char *const 
                                             json_object *summary, const struct rv_reset_rules *rules, bool *more,
                                             rv_err **err);
 /** The goals' position for prompts; *out is the caller's object. */
-RV_MUST_CHECK int rv_envelope_stage_context(const rv_envelope *env, json_object **out, rv_err **err);
+RV_MUST_CHECK int rv_envelope_build_stage_context(const rv_envelope *env, json_object **out, rv_err **err);
 /* Loop-backs that are counted by why they were taken; the keys of the state dict are `replans` and `rejections`. */
 enum rv_loop_cause { RV_LOOP_REPLAN, RV_LOOP_REJECTION };
 /** One more by that stage. *of_stage: its own so far; *of_all: those of every stage. Of forks only for branches. */
@@ -277,7 +278,7 @@ struct rv_response_place {
  * not count as the run's answer. */
 bool rv_envelope_was_denied(const rv_envelope *env);
 /** Rule 3.9; borrowed; false: none. */
-bool rv_envelope_final_response(const rv_envelope *env, const struct rv_response_place *place, rv_str *out);
+bool rv_envelope_find_final_response(const rv_envelope *env, const struct rv_response_place *place, rv_str *out);
 /** Result dict (rule 3.10), appended to b. */
 void rv_envelope_write_result(const rv_envelope *env, const struct rv_response_place *place, rv_buf *b);
 /** State dict (rule 3.11, version 1), appended to b; load(dump(x)) = x. */
@@ -285,7 +286,7 @@ void rv_envelope_write_state(const rv_envelope *env, rv_buf *b);
 /** The same without keys whose value is what their absence means: empty, null, false or 0. For what is kept often. */
 void rv_envelope_write_lean_state(const rv_envelope *env, rv_buf *b);
 /** The keys of a state dict, for messages about one that is unknown; the names are static. Returns their number. */
-size_t rv_envelope_state_keys(const char *keys[RV_STATE_MAX_KEYS]);
+size_t rv_envelope_collect_state_keys(const char *keys[RV_STATE_MAX_KEYS]);
 /** A fresh envelope whose present keys are overwritten; unknown keys are ignored; a wrong type or a newer
  *  state_version is an error that names the key. json is borrowed. */
 RV_MUST_CHECK int rv_envelope_load(json_object *state, struct rv_rand rand, int64_t now_us, rv_envelope **out,

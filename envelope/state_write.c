@@ -60,7 +60,7 @@ static const struct rv_row rows[] = {
 };
 _Static_assert(RV_COUNT(rows) < RV_STATE_MAX_KEYS, "a bit per row, and state_version");
 
-size_t rv_envelope_state_keys(const char *keys[RV_STATE_MAX_KEYS])
+size_t rv_envelope_collect_state_keys(const char *keys[RV_STATE_MAX_KEYS])
 {
     size_t n = 0;
 
@@ -391,7 +391,7 @@ bool rv_envelope_was_denied(const rv_envelope *env)
            strcmp(decision, "reject") == 0;
 }
 
-bool rv_envelope_final_response(const rv_envelope *env, const struct rv_response_place *place, rv_str *out)
+bool rv_envelope_find_final_response(const rv_envelope *env, const struct rv_response_place *place, rv_str *out)
 {
     const struct rv_stored_interrupt *it = env_interrupt(env);
     const char *key = place && place->output_key ? place->output_key : "integration";
@@ -482,7 +482,7 @@ void rv_envelope_write_result(const rv_envelope *env, const struct rv_response_p
     if (rv_envelope_failure(env, NULL) != RV_FAILURE_NONE)
         rv_jw_kv_text(&w, "code", rv_failure_text(rv_envelope_failure(env, NULL)));
     rv_jw_kv_text(&w, "status", rv_run_status_text(f->status));
-    if (!rv_envelope_final_response(env, place, &response))
+    if (!rv_envelope_find_final_response(env, place, &response))
         response = (rv_str){NULL, 0};
     rv_jw_key(&w, "response");
     if (response.ptr)

@@ -242,7 +242,7 @@ size_t rv_envelope_n_outputs(const rv_envelope *env)
     return env_size(env, RV_MAP_OUTPUTS);
 }
 
-int rv_envelope_outputs(const rv_envelope *env, json_object **out, rv_err **err)
+int rv_envelope_build_outputs(const rv_envelope *env, json_object **out, rv_err **err)
 {
     return as_object(env, RV_MAP_OUTPUTS, out, err);
 }
@@ -257,7 +257,7 @@ int rv_envelope_set_metadata(rv_envelope *env, rv_str key, json_object *value, r
     return set(env, RV_MAP_METADATA, key, value, "metadata key", err);
 }
 
-int rv_envelope_all_metadata(const rv_envelope *env, json_object **out, rv_err **err)
+int rv_envelope_build_metadata(const rv_envelope *env, json_object **out, rv_err **err)
 {
     return as_object(env, RV_MAP_METADATA, out, err);
 }
@@ -305,7 +305,7 @@ json_object *rv_envelope_state_value(const rv_envelope *env, rv_str key, bool *f
     return get(env, RV_MAP_STATE, key, found);
 }
 
-int rv_envelope_all_state(const rv_envelope *env, json_object **out, rv_err **err)
+int rv_envelope_build_state(const rv_envelope *env, json_object **out, rv_err **err)
 {
     return as_object(env, RV_MAP_STATE, out, err);
 }

@@ -225,13 +225,13 @@ static int lookup_engine_key(struct rv_stage_scope *s, rv_str name, rv_str field
         return 0;
     }
     if (rv_str_is(name, "outputs"))
-        return from_map(s, &(const struct map_reader){.get = rv_envelope_output, .all = rv_envelope_outputs}, field,
-                        out, found, err);
+        return from_map(s, &(const struct map_reader){.get = rv_envelope_output, .all = rv_envelope_build_outputs},
+                        field, out, found, err);
     if (rv_str_is(name, "metadata"))
-        return from_map(s, &(const struct map_reader){.get = rv_envelope_metadata, .all = rv_envelope_all_metadata},
+        return from_map(s, &(const struct map_reader){.get = rv_envelope_metadata, .all = rv_envelope_build_metadata},
                         field, out, found, err);
     if (rv_str_is(name, "state"))
-        return from_map(s, &(const struct map_reader){.get = rv_envelope_state_value, .all = rv_envelope_all_state},
+        return from_map(s, &(const struct map_reader){.get = rv_envelope_state_value, .all = rv_envelope_build_state},
                         field, out, found, err);
     if (s->is_prompt) {
         if (rv_str_is(name, "interrupt_response")) {
@@ -239,7 +239,7 @@ static int lookup_engine_key(struct rv_stage_scope *s, rv_str name, rv_str field
             *found = true;
         } else if (rv_str_is(name, "stage_context")) {
             json_object *ctx = NULL;
-            rc = rv_envelope_stage_context(s->env, &ctx, err);
+            rc = rv_envelope_build_stage_context(s->env, &ctx, err);
             if (rc == 0)
                 rc = keep(s, ctx, out, err);
             *found = true;

@@ -51,7 +51,7 @@ static int read_result(struct rv_app_run *run, struct rv_app_result *out, rv_err
     if (!out->envelope)
         return RV_FAIL(err, RV_E_NOMEM, "read the result of a run");
     if (!rv_app_has_answer(out->status, out->envelope) ||
-        !rv_envelope_final_response(out->envelope, &run->loaded->pipeline->response, &answer))
+        !rv_envelope_find_final_response(out->envelope, &run->loaded->pipeline->response, &answer))
         return 0;
     out->answer = rv_str_dup(answer);
     if (out->answer)

@@ -48,7 +48,7 @@ static int assigned_value(const char *text, json_object **out, rv_err **err)
 static int check_state_key(const char *path, rv_err **err)
 {
     const char *keys[RV_STATE_MAX_KEYS];
-    size_t n = rv_envelope_state_keys(keys);
+    size_t n = rv_envelope_collect_state_keys(keys);
     rv_str first = {path, strcspn(path, ".=")};
 
     for (size_t i = 0; i < n; i++)

@@ -67,7 +67,7 @@ static int print_answer(const struct rv_cli *cli, const struct rv_pipeline *p, c
     json_object *outputs = NULL;
     rv_str answer;
 
-    if (rv_envelope_final_response(env, &p->response, &answer)) {
+    if (rv_envelope_find_final_response(env, &p->response, &answer)) {
         if (cli->out_tty)
             cli_write_safe(answer, &text);
         else
@@ -75,7 +75,7 @@ static int print_answer(const struct rv_cli *cli, const struct rv_pipeline *p, c
         if (!answer.len || answer.ptr[answer.len - 1] != '\n')
             rv_buf_putc(&text, '\n');
     } else if (rv_envelope_n_outputs(env) > 0) {
-        int rc = rv_envelope_outputs(env, &outputs, err);
+        int rc = rv_envelope_build_outputs(env, &outputs, err);
         if (rc < 0)
             return rc;
         rv_json_write_pretty(outputs, &text);

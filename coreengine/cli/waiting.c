@@ -168,7 +168,7 @@ void cli_say_pending(const struct rv_cli *cli, const rv_envelope *env, const rv_
         q.ask = "";
     write_question(cli, &q, several, word, &text);
     for (size_t i = 0; i < rv_envelope_n_queued(env); i++) {
-        json_object *entry = rv_envelope_queued(env, i);
+        json_object *entry = rv_envelope_queued_at(env, i);
         const char *kind = entry ? rv_json_text_or(entry, "kind", NULL) : NULL;
         const char *ask = !entry                                     ? NULL
                           : rv_json_text_or(entry, "question", NULL) ? rv_json_text_or(entry, "question", NULL)

@@ -16,12 +16,13 @@ static const rv_envelope *due_in(rv_run *run, int64_t now_us, rv_str *id, int64_
     const rv_envelope *found = NULL;
 
     if (is_paused(run))
-        return rv_envelope_due_ask(run->env, now_us, id, expired_us) ? run->env : NULL;
+        return rv_envelope_find_due_ask(run->env, now_us, id, expired_us) ? run->env : NULL;
     for (struct branch *b = run->finished ? NULL : questions_first(run); b; b = run_branch_next(b)) {
         rv_str one;
         int64_t at_us;
 
-        if (!rv_branch_asks(b) || !rv_envelope_due_ask(b->env, now_us, &one, &at_us) || (found && at_us >= *expired_us))
+        if (!rv_branch_asks(b) || !rv_envelope_find_due_ask(b->env, now_us, &one, &at_us) ||
+            (found && at_us >= *expired_us))
             continue;
         found = b->env;
         *id = one;

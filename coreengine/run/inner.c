@@ -269,7 +269,7 @@ static int make_output(rv_work *w, struct rv_outside_end *end, rv_err **err)
     rv_err *cause = NULL;
 
     if (!a->inner.outputs)
-        return rv_envelope_outputs(env, &end->output, err);
+        return rv_envelope_build_outputs(env, &end->output, err);
     struct rv_scope scope = rv_stage_scope_init(&values, a->inner.pipeline, env, NULL, false);
     rv_stage_scope_set_place(&values, &w->inner->run->place);
     int rc = rv_built_eval(a->inner.outputs, &scope, NULL, &end->output, &cause);

@@ -41,7 +41,7 @@ static void park_queued(rv_run *run)
     const char *name = NULL;
 
     for (size_t i = 0; i < rv_envelope_n_queued(run->env); i++) {
-        json_object *entry = rv_envelope_queued(run->env, i);
+        json_object *entry = rv_envelope_queued_at(run->env, i);
         if (!entry || !rv_json_get_text(entry, "stage", &name))
             continue;
         int stage = rv_pipeline_find_stage(run->pipeline, rv_str_of(name));
@@ -54,7 +54,7 @@ static void park_queued(rv_run *run)
 static void skip_as_before(rv_run *run)
 {
     for (size_t i = 0; run->shared.rules >= RV_RULES_2 && i < rv_envelope_n_records(run->env); i++) {
-        rv_str name = rv_envelope_skipped(run->env, i);
+        rv_str name = rv_envelope_skipped_at(run->env, i);
         int stage = name.ptr ? rv_pipeline_find_stage(run->pipeline, name) : -1;
 
         if (stage >= 0 && run->states[stage] == RV_STAGE_WAITING && rv_envelope_visits(run->env, name) == 0)

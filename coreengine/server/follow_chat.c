@@ -61,7 +61,7 @@ int srv_told_end(struct srv_told *t, enum rv_run_status status, const struct rv_
     struct rv_protocol_end end = {.status = status, .finish = RV_UNSET, .usage = f->usage};
 
     if (status == RV_RUN_COMPLETED)
-        RV_IGNORE(!rv_envelope_final_response(env, &place, &end.text), "a run may have no response");
+        RV_IGNORE(!rv_envelope_find_final_response(env, &place, &end.text), "a run may have no response");
     int rc = t->encoder ? 0 : srv_told_event(t, RV_STR_LIT("{\"type\":\"none\"}"), out, err);
     return rc == 0 ? rv_protocol_end(t->encoder, &at, &end, out, err) : rc;
 }

@@ -25,7 +25,7 @@ static size_t find_waiting(const rv_envelope *env, struct waiting *w)
     if (rv_envelope_has_interrupt(env))
         w[n++] = (struct waiting){in.kind, in.id, in.data, in.expires_at_us};
     for (size_t i = 0; i < rv_envelope_n_queued(env) && n < MAX_WAITING; i++) {
-        json_object *entry = rv_envelope_queued(env, i);
+        json_object *entry = rv_envelope_queued_at(env, i);
         struct waiting q = {.kind = RV_INTERRUPT_SYSTEM_ERROR};
         if (!entry || !rv_json_get_text(entry, "id", &q.id))
             continue;

@@ -69,7 +69,7 @@ static int run(struct host *h, const char *input, rv_err **err)
     if (rc < 0)
         return rc;
     printf("%s", rv_run_status_text(rv_exec_status(h->run)));
-    if (rv_envelope_final_response(rv_exec_envelope(h->run), &h->pipeline->response, &answer))
+    if (rv_envelope_find_final_response(rv_exec_envelope(h->run), &h->pipeline->response, &answer))
         printf(": %.*s", RV_STR_ARG(answer));
     putchar('\n');
     return 0;

@@ -416,9 +416,9 @@ static int context(void)
     int rc = load(&root);
 
     if (rc == 0)
-        rc = rv_envelope_stage_context(root, &obj, NULL);
+        rc = rv_envelope_build_stage_context(root, &obj, NULL);
     if (rc == 0)
-        rc = rv_envelope_outputs(root, &outputs, NULL);
+        rc = rv_envelope_build_outputs(root, &outputs, NULL);
     must(rc == 0 || !outputs);
     json_object_put(obj);
     json_object_put(outputs);

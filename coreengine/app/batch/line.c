@@ -46,7 +46,7 @@ static int refuse_key(const char *key, const char *const *keys, size_t n, rv_err
 static int check_keys(json_object *object, bool has_item, rv_err **err)
 {
     const char *keys[RV_STATE_MAX_KEYS];
-    size_t n = rv_envelope_state_keys(keys);
+    size_t n = rv_envelope_collect_state_keys(keys);
 
     json_object_object_foreach (object, key, value) {
         bool is_known = is_own_key(key, has_item) || (has_item && strcmp(key, WHOLE_ITEM) == 0);
@@ -252,11 +252,11 @@ static int write_answer(const rv_envelope *env, const struct rv_pipeline *p, rv_
     json_object *outputs = NULL;
     rv_str answer;
 
-    if (rv_envelope_final_response(env, &p->response, &answer)) {
+    if (rv_envelope_find_final_response(env, &p->response, &answer)) {
         rv_jw_kv_str(w, "response", answer);
         return 0;
     }
-    int rc = rv_envelope_outputs(env, &outputs, err);
+    int rc = rv_envelope_build_outputs(env, &outputs, err);
     if (rc == 0)
         rv_jw_kv_value(w, "outputs", outputs);
     json_object_put(outputs);
@@ -273,7 +273,7 @@ int batch_line_write(const struct batch_line *line, const struct rv_app_batch *b
     int rc = 0;
 
     if (status == RV_RUN_INTERRUPTED) {
-        if (rv_envelope_final_response(env, &p->response, &question))
+        if (rv_envelope_find_final_response(env, &p->response, &question))
             rv_jw_kv_str(&w, "question", question);
     } else {
         if (rv_app_has_answer(status, env))

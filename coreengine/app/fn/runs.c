@@ -131,7 +131,7 @@ static int final_response(json_object *in, rv_jw *out, rv_err **err)
     int rc = app_fn_envelope(rv_json_get_obj(in, "state"), in, &env, err);
     if (rc < 0)
         return rc;
-    if (rv_envelope_final_response(env, &place, &text))
+    if (rv_envelope_find_final_response(env, &place, &text))
         rv_jw_str(out, text);
     else
         rv_jw_null(out);
@@ -280,7 +280,7 @@ static int stage_context(json_object *in, rv_jw *out, rv_err **err)
 
     int rc = app_fn_envelope(in, NULL, &env, err);
     if (rc == 0)
-        rc = rv_envelope_stage_context(env, &context, err);
+        rc = rv_envelope_build_stage_context(env, &context, err);
     if (rc == 0)
         rv_jw_value(out, context);
     json_object_put(context);
@@ -314,7 +314,7 @@ static int merge_state(json_object *in, rv_jw *out, rv_err **err)
     if (rc == 0)
         rc = rv_envelope_merge_state(env, app_fn_str(in, "key"), how, app_fn_any(in, "value"), err);
     if (rc == 0)
-        rc = rv_envelope_all_state(env, &state, err);
+        rc = rv_envelope_build_state(env, &state, err);
     if (rc == 0)
         rv_jw_value(out, state);
     json_object_put(state);

@@ -289,9 +289,9 @@ int app_mcp_result_of_run(const struct mcp_about *about, enum offer_kind kind, e
     whole.request = f->request_id;
     if (!rv_app_has_answer(status, env))
         return give_failure(status, env, out, err);
-    if (kind != OFFER_TOOL && kind != OFFER_AGENT && rv_envelope_final_response(env, &place, &text))
+    if (kind != OFFER_TOOL && kind != OFFER_AGENT && rv_envelope_find_final_response(env, &place, &text))
         return give_text(&whole, text, out, err);
-    int rc = rv_envelope_outputs(env, &outputs, err);
+    int rc = rv_envelope_build_outputs(env, &outputs, err);
     if (rc < 0)
         return rc;
     rc = kind == OFFER_TOOL    ? give_tool(&whole, outputs, out, err)

@@ -222,7 +222,7 @@ static int put_outputs(const rv_envelope *env, rv_buf *b, rv_err **err)
 {
     json_object *outputs = NULL;
 
-    int rc = rv_envelope_outputs(env, &outputs, err);
+    int rc = rv_envelope_build_outputs(env, &outputs, err);
     if (rc < 0)
         return rc;
     json_object_object_foreach (outputs, key, value) {

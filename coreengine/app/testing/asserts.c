@@ -67,7 +67,7 @@ static int end_of(const struct rv_pipeline *p, const rv_envelope *env, const str
 
     if (!end)
         return RV_FAIL(err, RV_E_NOMEM, "read the end of a test");
-    if (!rv_envelope_final_response(env, &p->response, &response))
+    if (!rv_envelope_find_final_response(env, &p->response, &response))
         response = (rv_str){NULL, 0};
     add_text(&b, end, "response", response);
     add_of_state(&b, end, r, "outputs");
@@ -345,7 +345,7 @@ static int compare_similar(const struct rv_pipeline *p, const rv_envelope *env, 
 
     if (!r->test->similar_to)
         return 0;
-    if (!rv_envelope_final_response(env, &p->response, &response))
+    if (!rv_envelope_find_final_response(env, &p->response, &response))
         return app_test_lacks_response(p, r, "/similar", err);
     int rc = rv_grams_of(rv_str_of(r->test->similar_to), &want, err);
     if (rc == 0)

@@ -171,7 +171,7 @@ static int compare_response(const struct rv_pipeline *p, const rv_envelope *env,
                             json_object *expected, bool exact, rv_err **err)
 {
     rv_str response = {NULL, 0};
-    bool exists = rv_envelope_final_response(env, &p->response, &response);
+    bool exists = rv_envelope_find_final_response(env, &p->response, &response);
     int rc = 0;
 
     if (exact) {

@@ -263,7 +263,7 @@ static int ask_judge(const struct rv_app_loaded *l, rv_engine *engine, rv_script
                                          .seed = RV_TEST_SEED + (uint64_t)o->number * MAX_SEEDS};
     rv_str response = {NULL, 0};
 
-    if (!rv_envelope_final_response(env, &l->pipeline->response, &response))
+    if (!rv_envelope_find_final_response(env, &l->pipeline->response, &response))
         response = (rv_str){NULL, 0};
     return app_test_ask_judge(l, &place, response, o->report, err);
 }

@@ -261,7 +261,7 @@ static void take_tool_result(struct work_job *j, const rv_envelope *env)
     json_object *outputs = NULL, *error;
     const char *message = NULL;
 
-    if (rv_envelope_outputs(env, &outputs, NULL) < 0) {
+    if (rv_envelope_build_outputs(env, &outputs, NULL) < 0) {
         app_work_not_done(j, "no memory to read the result of the tool");
         return;
     }
@@ -315,7 +315,7 @@ void app_work_handler_result(struct work_job *j, enum rv_run_status status, cons
     }
     if (j->handler->tool)
         take_tool_result(j, env);
-    else if (rv_envelope_final_response(env, &j->handler->loaded.pipeline->response, &response))
+    else if (rv_envelope_find_final_response(env, &j->handler->loaded.pipeline->response, &response))
         take_response(j, response);
     else
         app_work_done(j, rv_run_status_text(status));

@@ -341,7 +341,7 @@ static int resume_loaded(struct rv_cli *cli, struct rv_app_run *run, const struc
     if (!cli_sound(cli, run->loaded, false))
         return RV_EXIT_USAGE;
     int rc = rv_envelope_load(file->state, rv_rand_system(), now_us, &env, err);
-    if (rc == 0 && rv_envelope_due_ask(env, now_us, &due, &expired_us))
+    if (rc == 0 && rv_envelope_find_due_ask(env, now_us, &due, &expired_us))
         return resume_expired(cli, run, env, due, !is_empty(response), err);
     if (rc == 0)
         rc = check_answer(env, response, now_us, err);

@@ -399,7 +399,7 @@ static void write_usage(const struct picture *p, rv_buf *b)
 static int write_outputs(const struct picture *p, rv_buf *b, rv_err **err)
 {
     json_object *outputs = NULL;
-    int rc = rv_envelope_outputs(rv_run_envelope(p->replayed.run), &outputs, err);
+    int rc = rv_envelope_build_outputs(rv_run_envelope(p->replayed.run), &outputs, err);
 
     if (rc < 0)
         return rc;

@@ -132,7 +132,7 @@ int rv_pendings_of(const rv_envelope *env, const char *stage, struct rv_pendings
     if (rv_envelope_has_interrupt(env))
         rc = add(&p, &ids, &v, stage, err);
     for (size_t i = 0; i < n && rc == 0; i++)
-        if (view_queued(rv_envelope_queued(env, i), &v))
+        if (view_queued(rv_envelope_queued_at(env, i), &v))
             rc = add(&p, &ids, &v, stage, err);
     rv_index_fini(&ids);
     for (size_t i = 0; i < p.n && rc == 0; at += p.items[i++].body.len)

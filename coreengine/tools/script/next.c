@@ -187,7 +187,7 @@ int rv_script_waits(rv_script *s, const rv_envelope *env, const char *asked_by, 
     if (rv_envelope_has_interrupt(env))
         rc = add_question(s, env, rv_envelope_interrupt(env).id, asked_by, err);
     for (size_t i = 0; i < n && rc == 0; i++) {
-        json_object *entry = rv_envelope_queued(env, i);
+        json_object *entry = rv_envelope_queued_at(env, i);
         const char *id = NULL;
         if (entry && rv_json_get_text(entry, "id", &id))
             rc = add_question(s, env, id, NULL, err);

@@ -281,7 +281,7 @@ char *world_essence(const rv_envelope *env)
     rv_buf b = RV_BUF_INIT(1 << 20);
     json_object *outputs = NULL;
 
-    ck_assert_int_eq(rv_envelope_outputs(env, &outputs, NULL), 0);
+    ck_assert_int_eq(rv_envelope_build_outputs(env, &outputs, NULL), 0);
     rv_buf_printf(&b, "%s %lld %s ", rv_run_status_text(rv_envelope_fields(env)->status),
                   (long long)rv_envelope_fields(env)->agent_hop_count,
                   rv_envelope_fields(env)->termination_reason ? rv_envelope_fields(env)->termination_reason : "");

@@ -232,7 +232,7 @@ START_TEST(a_fork_has_sets_lists_and_goals_of_its_own)
     world_expect(fork, "active_stages", "{'f':true}");
     world_expect(fork, "completed_stage_set", "{'a':true}");
     world_expect(fork, "failed_stages", "{}");
-    ck_assert(rv_envelope_all_completed(fork) && !rv_envelope_all_completed(env));
+    ck_assert(rv_envelope_has_all_completed(fork) && !rv_envelope_has_all_completed(env));
     OK(rv_envelope_increment_iteration(fork, S("why"), NULL, NULL));
     world_expect(fork, "prior_plans", "[{'p':1}]");
     world_expect(fork, "outputs", "{}");

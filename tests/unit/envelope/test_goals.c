@@ -102,7 +102,7 @@ START_TEST(rule_3_7_the_stage_context_lists_satisfied_goals_in_order)
     OK(rv_envelope_init_goals(env, names, 3, NULL));
     ck_assert(advance(env, "b", NULL));
     ck_assert(advance(env, "c", NULL));
-    OK(rv_envelope_stage_context(env, &context, NULL));
+    OK(rv_envelope_build_stage_context(env, &context, NULL));
     world_expect_in(context, "current_stage", "3");
     world_expect_in(context, "remaining_goals", "['a']");
     world_expect_in(context, "goal_completion_status", "{'c':'satisfied','a':'pending','b':'satisfied'}");

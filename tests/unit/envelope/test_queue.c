@@ -25,7 +25,7 @@ static void expect_order(const rv_envelope *env, const char *want)
     if (rv_envelope_has_interrupt(env))
         rv_buf_printf(&got, "%s:", rv_envelope_interrupt(env).id + strlen("int_"));
     for (size_t i = 0; i < rv_envelope_n_queued(env); i++)
-        if (rv_json_get_text(rv_envelope_queued(env, i), "id", &id))
+        if (rv_json_get_text(rv_envelope_queued_at(env, i), "id", &id))
             rv_buf_puts(&got, id + strlen("int_"));
     ck_assert_str_eq(rv_buf_cstr(&got), want);
     rv_buf_fini(&got);

@@ -45,7 +45,7 @@ START_TEST(rule_3_9_the_final_response_is_looked_for_in_order)
     rv_envelope *env = world_load(responses[_i].state);
     struct rv_response_place place = {responses[_i].key, responses[_i].field};
     rv_str got = {NULL, 0};
-    bool found = rv_envelope_final_response(env, &place, &got);
+    bool found = rv_envelope_find_final_response(env, &place, &got);
 
     ck_assert_int_eq(found, responses[_i].want != NULL);
     if (found)

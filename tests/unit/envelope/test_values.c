@@ -65,7 +65,7 @@ START_TEST(all_outputs_come_as_one_object_in_insertion_order)
 
     world_set_output(env, "z", "{'n':1}");
     world_set_output(env, "a", "{'n':2}");
-    OK(rv_envelope_outputs(env, &all, NULL));
+    OK(rv_envelope_build_outputs(env, &all, NULL));
     rv_envelope_free(env);
     ck_assert_str_eq(json_object_to_json_string_ext(all, JSON_C_TO_STRING_PLAIN), "{\"z\":{\"n\":1},\"a\":{\"n\":2}}");
     json_object_put(all);
@@ -86,7 +86,7 @@ START_TEST(metadata_and_suspended_work_are_kept_by_key)
     json_object_put(work);
     world_expect(env, "metadata", "{'k':[1,null],'n':null}");
     world_expect(env, "suspended", "{'act':{'done':2}}");
-    OK(rv_envelope_all_metadata(env, &all, NULL));
+    OK(rv_envelope_build_metadata(env, &all, NULL));
     ck_assert_int_eq(json_object_object_length(all), 2);
     json_object_put(all);
     OK(rv_envelope_set_suspended(env, S("act"), NULL, NULL));
@@ -148,7 +148,7 @@ START_TEST(a_value_can_be_looked_up_by_key)
     ck_assert_uint_eq(json_object_array_length(rv_envelope_state_value(env, S("k"), &found)), 1);
     ck_assert_ptr_null(rv_envelope_state_value(env, S("x"), &found));
     ck_assert(!found);
-    OK(rv_envelope_all_state(env, &all, NULL));
+    OK(rv_envelope_build_state(env, &all, NULL));
     ck_assert_int_eq(json_object_object_length(all), 2);
     json_object_put(all);
     rv_envelope_free(env);
@@ -220,13 +220,13 @@ START_TEST(rule_3_2_all_are_completed_when_each_of_the_order_is)
     static const char *const order[] = {"a", "b"};
     rv_envelope *env = world_fresh();
 
-    ck_assert(!rv_envelope_all_completed(env)); /* no stages at all */
+    ck_assert(!rv_envelope_has_all_completed(env)); /* no stages at all */
     OK(rv_envelope_set_stage_order(env, order, 2, NULL));
     OK(rv_envelope_complete_stage(env, S("a"), NULL));
     OK(rv_envelope_complete_stage(env, S("x"), NULL));
-    ck_assert(!rv_envelope_all_completed(env));
+    ck_assert(!rv_envelope_has_all_completed(env));
     OK(rv_envelope_complete_stage(env, S("b"), NULL));
-    ck_assert(rv_envelope_all_completed(env));
+    ck_assert(rv_envelope_has_all_completed(env));
     rv_envelope_free(env);
 }
 END_TEST

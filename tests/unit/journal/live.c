@@ -370,7 +370,7 @@ static void answer_interrupt(struct live *l)
         const char *id = NULL;
         char *kept = NULL; /* the queue that it stands in changes with the answer */
         if (rv_envelope_n_queued(rv_run_envelope(l->run)) > 0 && chance(l, 50) &&
-            rv_json_get_text(rv_envelope_queued(rv_run_envelope(l->run), 0), "id", &id))
+            rv_json_get_text(rv_envelope_queued_at(rv_run_envelope(l->run), 0), "id", &id))
             ev.response.interrupt_id = rv_str_of(kept = rv_str_dup(rv_str_of(id)));
         rv_err_free(err);
         err = NULL;

@@ -98,7 +98,7 @@ START_TEST(a_denied_output_is_no_answer)
 
     ck_assert_int_eq(drive_approve(d, false), RV_RUN_TERMINATED);
     ck_assert(rv_envelope_was_denied(rv_run_envelope(d->run)));
-    ck_assert(!rv_envelope_final_response(rv_run_envelope(d->run), &d->p->response, &text));
+    ck_assert(!rv_envelope_find_final_response(rv_run_envelope(d->run), &d->p->response, &text));
     drive_free(d);
 }
 END_TEST
