@@ -12,7 +12,7 @@
 
 static void build_double(struct rv_json_build *b, json_object *to, const char *key, double d)
 {
-    rv_json_build(b, to, key, b->rc < 0 ? NULL : rv_json_double(d));
+    rv_json_build(b, to, key, b->rc < 0 ? NULL : rv_json_new_double(d));
 }
 
 static void build_model(struct rv_json_build *b, json_object *models, const struct rv_agent_model_role *m)

@@ -87,7 +87,7 @@ static bool loader_file(struct rv_loader *l, const char *what, const char *path,
         l->rc = rc;
     } else if (rc < 0) {
         if (rc == RV_E_NOT_FOUND)
-            rv_err_hint(&err, "paths start at the folder of the pipeline");
+            rv_err_set_hint(&err, "paths start at the folder of the pipeline");
         rc = RV_WRAP(&err, rc, "%s", what);
         rv_findings_add_err(l->findings, RV_SEVERITY_ERROR, src, err);
     } else if (!check_text(l, what, path, src, rv_buf_str(&text))) {

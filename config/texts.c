@@ -42,7 +42,7 @@ static void hint_envelope(rv_err **err)
     for (size_t i = 0; i < RV_COUNT(names); i++) {
         snprintf(text, sizeof text, "unknown variable \"%s\"", names[i]);
         if (strstr(rv_err_text(*err), text))
-            rv_err_hint(err, "in an expression it is envelope.%s", names[i]);
+            rv_err_set_hint(err, "in an expression it is envelope.%s", names[i]);
     }
 }
 

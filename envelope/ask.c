@@ -127,7 +127,7 @@ static int unknown_choice(json_object *data, rv_str choice, rv_err **err)
     }
     const char *near = rv_nearest(choice, names, n_names);
     if (near)
-        rv_err_hint(err, "did you mean \"%s\"?", near);
+        rv_err_set_hint(err, "did you mean \"%s\"?", near);
     rv_buf_fini(&list);
     return rc;
 }
@@ -232,7 +232,7 @@ static int check_decision(rv_str decision, enum rv_interrupt_kind kind, json_obj
                      RV_STR_ARG(rv_utf8_cut(decision, 64)), words[0], words[1], words[2]);
     const char *near = rv_nearest(decision, words, RV_COUNT(reviews));
     if (near)
-        rv_err_hint(err, "did you mean \"%s\"?", near);
+        rv_err_set_hint(err, "did you mean \"%s\"?", near);
     return rc;
 }
 

@@ -469,7 +469,7 @@ static int unknown_id(const rv_envelope *env, rv_str id, rv_err **err)
     else
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "no interrupt \"%.*s\" waits for an answer", RV_STR_ARG(shown));
     name_pending(env, &hint);
-    rv_err_hint(err, "%s", rv_buf_cstr(&hint));
+    rv_err_set_hint(err, "%s", rv_buf_cstr(&hint));
     rv_buf_fini(&hint);
     return rc;
 }

@@ -50,7 +50,7 @@ static int unknown_word(const struct rv_term_list *list, rv_str text, rv_err **e
                  quoted.len < text.len ? "..." : "", legal);
     near = rv_nearest(text, names, list->n);
     if (near)
-        rv_err_hint(err, "did you mean \"%s\"?", near);
+        rv_err_set_hint(err, "did you mean \"%s\"?", near);
     return rc;
 }
 

@@ -407,7 +407,7 @@ static int put_temperature(const struct variables *v, json_object *flat, rv_err 
         return RV_FAIL(err, rc, "read AGENT_TEMPERATURE");
     if (rc < 0 || d < 0 || d > 2)
         return RV_FAIL(err, RV_E_INVALID, "AGENT_TEMPERATURE must be a number from 0 to 2, not \"%.60s\"", text);
-    return rv_json_set_take(flat, "temperature", rv_json_double(d), err);
+    return rv_json_set_take(flat, "temperature", rv_json_new_double(d), err);
 }
 
 static int put_int(const struct variables *v, size_t i, json_object *flat, rv_err **err)

@@ -28,7 +28,7 @@ static const char style[] =
 static void put_text(rv_buf *b, const char *class, int64_t x, int64_t y, const char *text, size_t len)
 {
     rv_buf_printf(b, "<text class=\"%s\" x=\"%lld\" y=\"%lld\">", class, (long long)x, (long long)y);
-    rv_buf_xml(b, (rv_str){text, len});
+    rv_buf_add_xml(b, (rv_str){text, len});
     rv_buf_puts(b, "</text>\n");
 }
 
@@ -193,9 +193,9 @@ static void put_edge_label(const struct layout *l, size_t i, rv_buf *b)
             continue;
         }
         rv_buf_printf(b, "<text class=\"label\" x=\"%lld\" y=\"%lld\">", (long long)spot->x, (long long)spot->y + 4);
-        rv_buf_xml(b, (rv_str){e->label, strcspn(e->label, "\n")});
+        rv_buf_add_xml(b, (rv_str){e->label, strcspn(e->label, "\n")});
         rv_buf_printf(b, "%s\xe2\x86\x92 ", e->label[0] ? " " : "");
-        rv_buf_xml(b, rv_str_of(l->g->nodes[e->to].name));
+        rv_buf_add_xml(b, rv_str_of(l->g->nodes[e->to].name));
         rv_buf_puts(b, "</text>\n");
     }
 }
@@ -247,7 +247,7 @@ int lint_graph_write_svg(const struct graph *g, rv_buf *b)
                   "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %lld %lld\" width=\"%lld\" height=\"%lld\" "
                   "role=\"img\">\n<title>",
                   width, (long long)l.height, width, (long long)l.height);
-    rv_buf_xml(b, rv_str_of(g->title));
+    rv_buf_add_xml(b, rv_str_of(g->title));
     rv_buf_printf(b, "</title>\n<style>%s</style>\n", style);
     put_text(b, "title", 24, 32, g->title, strlen(g->title));
     for (size_t i = 0; i < g->n_edges && rc == 0; i++)

@@ -53,9 +53,9 @@ static void add_number(struct sampler *s, double number)
         for (int64_t i = -1; i <= 1; i++)
             add_new_take(s, json_object_new_int64((int64_t)number + i));
     } else {
-        add_new_take(s, rv_json_double(number));
-        add_new_take(s, rv_json_double(number - 1));
-        add_new_take(s, rv_json_double(number + 1));
+        add_new_take(s, rv_json_new_double(number));
+        add_new_take(s, rv_json_new_double(number - 1));
+        add_new_take(s, rv_json_new_double(number + 1));
     }
 }
 

@@ -94,8 +94,8 @@ static void set_ids(struct rows *r)
                                              .asked_by = origin ? origin->parent_tool_call_id : NULL},
                      span);
     rv_effect_fini(&at);
-    rv_hex(trace, sizeof trace, r->trace);
-    rv_hex(span, sizeof span, r->span);
+    rv_hex_make(trace, sizeof trace, r->trace);
+    rv_hex_make(span, sizeof span, r->span);
     r->trace[2 * sizeof trace] = r->span[2 * sizeof span] = '\0';
 }
 

@@ -14,7 +14,7 @@ int app_findings_error(const rv_findings *f, rv_err **err)
         int rc = n > 1 ? RV_FAIL(err, RV_E_INVALID, "%s (and %zu more)", one.text, n - 1)
                        : RV_FAIL(err, RV_E_INVALID, "%s", one.text);
         if (one.hint)
-            rv_err_hint(err, "%s", one.hint);
+            rv_err_set_hint(err, "%s", one.hint);
         return rc;
     }
     return rv_findings_check(f, err);
@@ -51,7 +51,7 @@ int app_check_model(const char *model, rv_err **err)
         return 0;
     int rc =
         RV_FAIL(err, RV_E_INVALID, "a model is provider:model, for example openai:gpt-4.1-mini, not \"%.100s\"", model);
-    rv_err_hint(err, "write the provider before it; `reeve inspect --providers` lists them");
+    rv_err_set_hint(err, "write the provider before it; `reeve inspect --providers` lists them");
     return rc;
 }
 

@@ -138,7 +138,7 @@ static int load_next(struct move *m, const char *word, rv_err **err)
 
     if (m->was.begin.has_script && !script) {
         rc = RV_FAIL(err, RV_E_INVALID, "run \"%s\" was started with a script", m->past.row.id);
-        rv_err_hint(err, "name the script to continue with");
+        rv_err_set_hint(err, "name the script to continue with");
     } else {
         rc = rv_buf_check(&same, "path", err);
         if (rc == 0) {

@@ -266,7 +266,7 @@ int rv_app_entities_show(rv_store *store, const struct rv_store_scope *scope, co
         rc = kind ? show_by_id(store, scope, kind, word, rows, err)
                   : RV_FAIL(err, RV_E_NOT_FOUND, "nothing is called \"%s\"", word);
         if (rc == RV_E_NOT_FOUND)
-            rv_err_hint(err, "`reeve entities list KIND` lists rows; with --tenant or --user only theirs");
+            rv_err_set_hint(err, "`reeve entities list KIND` lists rows; with --tenant or --user only theirs");
     }
     if (rc == 0)
         *out = rows;

@@ -53,13 +53,13 @@ static int unknown_run(rv_store *store, const struct rv_store_scope *scope, cons
     near = rv_nearest(rv_str_of(word), ids, c->n);
     rc = RV_FAIL(err, RV_E_NOT_FOUND, "unknown run \"%s\"", word);
     if (c->n == 0 && scope->user)
-        rv_err_hint(err, "the store \"%s\" has no runs of user \"%s\"", rv_store_url(store), scope->user);
+        rv_err_set_hint(err, "the store \"%s\" has no runs of user \"%s\"", rv_store_url(store), scope->user);
     else if (c->n == 0)
-        rv_err_hint(err, "the store \"%s\" has no runs", rv_store_url(store));
+        rv_err_set_hint(err, "the store \"%s\" has no runs", rv_store_url(store));
     else if (near)
-        rv_err_hint(err, "did you mean %s? `reeve runs` lists all", near);
+        rv_err_set_hint(err, "did you mean %s? `reeve runs` lists all", near);
     else
-        rv_err_hint(err, "`reeve runs` lists all; \"last\" is the newest one");
+        rv_err_set_hint(err, "`reeve runs` lists all; \"last\" is the newest one");
     free(c);
     return rc;
 }
@@ -72,7 +72,7 @@ static int ambiguous(const char *word, const struct candidates *c, rv_err **err)
     for (size_t i = 0; i < shown; i++)
         rv_buf_printf(&names, "%s%s", i ? ", " : "", c->ids[i]);
     int rc = RV_FAIL(err, RV_E_INVALID, "more than one run begins with \"%s\"", word);
-    rv_err_hint(err, "newest first: %s%s", rv_buf_cstr(&names), c->n > shown ? ", ..." : "");
+    rv_err_set_hint(err, "newest first: %s%s", rv_buf_cstr(&names), c->n > shown ? ", ..." : "");
     rv_buf_fini(&names);
     return rc;
 }

@@ -22,7 +22,7 @@ int rv_app_check_folder(const char *path, rv_err **err)
     if (code == RV_E_NOMEM || rv_code_is_scarce(code))
         return RV_FAIL_SYSTEM(err, number, "cannot read folder \"%s\"", path);
     int rc = RV_FAIL(err, RV_E_NOT_FOUND, "cannot read folder \"%s\": %s", path, strerror(number));
-    rv_err_hint(err, "name a folder with YAML files");
+    rv_err_set_hint(err, "name a folder with YAML files");
     return rc;
 }
 
@@ -125,6 +125,6 @@ int rv_app_pipeline_path(const char *folder, const char *name, rv_buf *out, rv_e
     }
     int rc = RV_FAIL(err, RV_E_NOT_FOUND, "there is no pipeline \"%.100s\"", name);
     if (!folder)
-        rv_err_hint(err, "no folder of pipelines is named: start with --pipelines");
+        rv_err_set_hint(err, "no folder of pipelines is named: start with --pipelines");
     return rc;
 }

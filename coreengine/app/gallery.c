@@ -156,8 +156,8 @@ int rv_gallery_find(const rv_gallery *g, const char *name, const struct rv_galle
     const char *near = rv_nearest(rv_str_of(name), names, g->n);
     int rc = RV_FAIL(err, RV_E_NOT_FOUND, "the gallery has no pipeline \"%s\"", name);
     if (near)
-        rv_err_hint(err, "did you mean \"%s\"? `reeve new pipeline --list` lists all", near);
+        rv_err_set_hint(err, "did you mean \"%s\"? `reeve new pipeline --list` lists all", near);
     else
-        rv_err_hint(err, "`reeve new pipeline --list` lists all");
+        rv_err_set_hint(err, "`reeve new pipeline --list` lists all");
     return rc;
 }

@@ -91,7 +91,7 @@ static void hint_built_in(const struct finder *f, const char *name, rv_err **err
         return;
     for (size_t i = 0; rv_plugins_agent(plugins, i, &agent, &document, &capability); i++)
         if (strcmp(agent, name) == 0)
-            rv_err_hint(err, "the capability \"%s\" has it: add %s to capabilities", capability, capability);
+            rv_err_set_hint(err, "the capability \"%s\" has it: add %s to capabilities", capability, capability);
     rv_plugins_free(plugins);
 }
 

@@ -93,9 +93,9 @@ int rv_app_mcp_unknown(const struct rv_app_loaded *l, const char *tool, rv_err *
     int rc = RV_FAIL(err, RV_E_NOT_FOUND, "no MCP server of the pipeline has tool \"%s\"", tool);
 
     if (near)
-        rv_err_hint(err, "did you mean \"%s\"? `reeve mcp tools` lists all", near);
+        rv_err_set_hint(err, "did you mean \"%s\"? `reeve mcp tools` lists all", near);
     else
-        rv_err_hint(err, "`reeve mcp tools` lists those that there are");
+        rv_err_set_hint(err, "`reeve mcp tools` lists those that there are");
     return rc;
 }
 

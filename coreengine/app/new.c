@@ -87,9 +87,9 @@ static int check_name(const char *name, rv_err **err)
     if (n > 0 && n <= RV_APP_MAX_NAME && name[0] >= 'a' && name[0] <= 'z' && strspn(name, legal) == n)
         return 0;
     int rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" is not a valid name of a capability", name);
-    rv_err_hint(err,
-                "a name has lower-case letters, digits, _ and -, begins with a letter and has at most %d characters",
-                RV_APP_MAX_NAME);
+    rv_err_set_hint(
+        err, "a name has lower-case letters, digits, _ and -, begins with a letter and has at most %d characters",
+        RV_APP_MAX_NAME);
     return rc;
 }
 
@@ -145,7 +145,7 @@ int app_path_of_pipeline(const char *path, rv_buf *out, rv_err **err)
         return RV_FAIL(err, RV_E_INVALID, "the path of a new pipeline must be UTF-8");
     if (text.len == 0 || ends_with(text, "/")) {
         int rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" is not the name of a file", path);
-        rv_err_hint(err, "name the file to write, for example %spipeline.yaml", path);
+        rv_err_set_hint(err, "name the file to write, for example %spipeline.yaml", path);
         return rc;
     }
     rv_buf_printf(out, "%s%s", path, ends_with(text, ".yaml") || ends_with(text, ".yml") ? "" : ".yaml");
@@ -239,7 +239,7 @@ static int use_sdk(struct words *w, const char *dir, rv_err **err)
     rv_buf_fini(&header);
     if (!found) {
         int rc = RV_FAIL(err, RV_E_NOT_FOUND, "the SDK folder \"%s\" has no reeve/capability.h", dir);
-        rv_err_hint(err, "name the folder that contains reeve/capability.h, for example build/dev/include");
+        rv_err_set_hint(err, "name the folder that contains reeve/capability.h, for example build/dev/include");
         return rc;
     }
     rv_buf_clear(&w->sdk);

@@ -25,7 +25,7 @@ int app_limits_refuse(const struct rv_app_limits *l, rv_err **err)
     int rc = RV_FAIL(err, RV_E_INVALID, "plan \"%s\" has limits, and what a run uses is counted in a store",
                      l->limits[0].plan);
 
-    rv_err_hint(err, "keep the run in a store");
+    rv_err_set_hint(err, "keep the run in a store");
     return rc;
 }
 

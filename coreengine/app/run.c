@@ -157,7 +157,7 @@ int app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_app
     free(scripted);
     json_object_put(inner);
     if (rc == RV_E_EXISTS)
-        rv_err_hint(err, "leave envelope_id out of the state, or keep this run elsewhere");
+        rv_err_set_hint(err, "leave envelope_id out of the state, or keep this run elsewhere");
     return rc < 0 ? RV_WRAP(err, rc, "keep the run") : 0;
 }
 

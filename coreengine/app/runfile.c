@@ -31,7 +31,7 @@ int rv_runfile_path(const char *run, rv_buf *out, rv_err **err)
     if (rc == 0 && access(rv_buf_cstr(out), R_OK) != 0) {
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "unknown run \"%s\": neither a file with this name nor \"%s\" exists", run,
                      rv_buf_cstr(out));
-        rv_err_hint(err, "`reeve run` prints the file of an interrupted run");
+        rv_err_set_hint(err, "`reeve run` prints the file of an interrupted run");
     }
     return rc;
 }

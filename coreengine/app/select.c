@@ -39,7 +39,7 @@ static int on_row(void *self, const struct rv_cell *cells, size_t n, rv_err **er
         if (c->type == RV_CELL_INT)
             rc = rv_json_set_int(row, r->names[i], c->number, err);
         else if (c->type == RV_CELL_REAL)
-            rc = rv_json_set_take(row, r->names[i], rv_json_double(c->real), err);
+            rc = rv_json_set_take(row, r->names[i], rv_json_new_double(c->real), err);
         else if (c->type == RV_CELL_TEXT)
             rc = rv_json_set_str(row, r->names[i], c->text, err);
         else

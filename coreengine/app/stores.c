@@ -11,7 +11,7 @@ static int default_path(rv_buf *out, rv_err **err)
     int rc = rv_app_state_folder(out, err);
 
     if (rc < 0) {
-        rv_err_hint(err, "name a store, or set REEVE_STORE");
+        rv_err_set_hint(err, "name a store, or set REEVE_STORE");
         return rc;
     }
     rv_buf_puts(out, "/reeve.db");
@@ -77,7 +77,7 @@ static int no_store(const char *path, rv_err **err)
     rv_store_show_url(path, &shown);
     int rc = RV_FAIL(err, RV_E_NOT_FOUND, "the store \"%s\" does not exist", rv_buf_cstr(&shown));
     rv_buf_fini(&shown);
-    rv_err_hint(err, "the first run creates it; REEVE_STORE names another store");
+    rv_err_set_hint(err, "the first run creates it; REEVE_STORE names another store");
     return rc;
 }
 
@@ -145,7 +145,7 @@ int rv_app_store_open(const struct rv_app *app, enum rv_app_store_use use, rv_st
         }
     }
     if (rc == RV_E_DENIED && err && !rv_err_hint_text(*err))
-        rv_err_hint(err, "name another place for the store");
+        rv_err_set_hint(err, "name another place for the store");
     rv_keyring_unref(opts.ring);
     rv_buf_fini(&path);
     return rc;

@@ -63,7 +63,7 @@ int rv_app_usage_grouped(rv_store *store, const struct rv_store_scope *scope, co
     if (rc == 0)
         rc = rv_app_select(store, scope, rv_buf_str(&sql), out, NULL, err);
     if (rc == RV_E_LIMIT)
-        rv_err_hint(err, "ask for a shorter time, or for fewer columns");
+        rv_err_set_hint(err, "ask for a shorter time, or for fewer columns");
     rv_buf_fini(&list);
     rv_buf_fini(&sql);
     return rc;

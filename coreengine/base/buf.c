@@ -358,7 +358,7 @@ static size_t not_xml(const char *p, size_t n)
     return n >= 3 && memcmp(p, "\xef\xbf", 2) == 0 && (unsigned char)p[2] >= 0xbe ? 3 : 0;
 }
 
-void rv_buf_xml(rv_buf *b, rv_str s)
+void rv_buf_add_xml(rv_buf *b, rv_str s)
 {
     for (size_t i = 0; i < s.len; i++) {
         size_t bad = not_xml(s.ptr + i, s.len - i);

@@ -113,7 +113,7 @@ void rv_buf_printf(rv_buf *b, const char *fmt, ...) RV_PRINTF(2, 3);
 void rv_buf_vprintf(rv_buf *b, const char *fmt, va_list args) RV_PRINTF(2, 0);
 /** Append a text to XML or HTML, as content or in quotes: markup is escaped, what XML cannot have is "?". s is UTF-8.
  */
-void rv_buf_xml(rv_buf *b, rv_str s);
+void rv_buf_add_xml(rv_buf *b, rv_str s);
 /** Cut back to len bytes (len <= b->len). */
 void rv_buf_truncate(rv_buf *b, size_t len);
 /** 0, or the sticky failure as an error that says `what` was being written. */

@@ -171,7 +171,7 @@ void rv_uuid_text(const unsigned char bytes[16], int version, char out[RV_UUID_M
     for (size_t i = 0; i < sizeof id; i++) {
         if (i == 4 || i == 6 || i == 8 || i == 10)
             out[at++] = '-';
-        rv_hex(id + i, 1, out + at);
+        rv_hex_make(id + i, 1, out + at);
         at += 2;
     }
     out[at] = '\0';

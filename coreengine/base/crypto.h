@@ -70,7 +70,7 @@ RV_MUST_CHECK int rv_rsa_read(rv_str *text, const char *source, struct rv_rsa *o
 /** Append the public part as PEM ("PUBLIC KEY"). */
 void rv_rsa_write(const struct rv_rsa *key, rv_buf *out);
 /** Are the public parts the same? */
-bool rv_rsa_same(const struct rv_rsa *a, const struct rv_rsa *b);
+bool rv_rsa_is_same(const struct rv_rsa *a, const struct rv_rsa *b);
 
 /** Seal 32 bytes; out gets key->size bytes. */
 RV_MUST_CHECK int rv_rsa_seal(const struct rv_rsa *key, struct rv_rand rand, const unsigned char plain[RV_CIPHER_KEY],

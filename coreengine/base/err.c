@@ -151,11 +151,11 @@ static int fail_system(rv_err **err, int number, const struct refusal *why, cons
                            strerror_r(number < 0 ? -number : number, reason, sizeof reason));
 
     if (why->hint)
-        rv_err_hint(err, "%s", why->hint);
+        rv_err_set_hint(err, "%s", why->hint);
     return rc;
 }
 
-int rv_err_system_at(rv_err **err, int number, const char *c_file, int c_line, const char *fmt, ...)
+int rv_err_add_system_at(rv_err **err, int number, const char *c_file, int c_line, const char *fmt, ...)
 {
     char text[RV_ERR_MAX_TEXT + 1];
     va_list ap;
@@ -178,7 +178,7 @@ int rv_err_start_at(rv_err **err, int number, const char *c_file, int c_line, co
     return fail_system(err, number, is_again ? &no_start : refusal_of(number), c_file, c_line, text);
 }
 
-void rv_err_hint(rv_err **err, const char *fmt, ...)
+void rv_err_set_hint(rv_err **err, const char *fmt, ...)
 {
     char text[RV_ERR_MAX_TEXT + 1];
     char *copy;

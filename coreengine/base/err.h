@@ -86,7 +86,7 @@ typedef struct rv_err rv_err;
 #define RV_WRAP_AT(err, src, code, ...) rv_err_add_at((err), (code), __FILE__, __LINE__, (src), __VA_ARGS__)
 /* A refusal of the system (errno, or a negative one): rv_code_of_system() is the code, strerror() the end of the text,
  * and for what the machine has run out of there is a hint. */
-#define RV_FAIL_SYSTEM(err, number, ...) rv_err_system_at((err), (number), __FILE__, __LINE__, __VA_ARGS__)
+#define RV_FAIL_SYSTEM(err, number, ...) rv_err_add_system_at((err), (number), __FILE__, __LINE__, __VA_ARGS__)
 /* The same of a call that starts a thread or a process: EAGAIN is RV_E_THREADS, and has a hint. */
 #define RV_FAIL_START(err, number, ...) rv_err_start_at((err), (number), __FILE__, __LINE__, __VA_ARGS__)
 
@@ -94,12 +94,13 @@ typedef struct rv_err rv_err;
 int rv_err_add_at(rv_err **err, int code, const char *c_file, int c_line, const struct rv_src *src, const char *fmt,
                   ...) RV_PRINTF(6, 7);
 
-int rv_err_system_at(rv_err **err, int number, const char *c_file, int c_line, const char *fmt, ...) RV_PRINTF(5, 6);
+int rv_err_add_system_at(rv_err **err, int number, const char *c_file, int c_line, const char *fmt, ...)
+    RV_PRINTF(5, 6);
 
 int rv_err_start_at(rv_err **err, int number, const char *c_file, int c_line, const char *fmt, ...) RV_PRINTF(5, 6);
 
 /** Attach "what to do about it" to the topmost link; replaces an earlier hint. No-op when err or *err is NULL. */
-void rv_err_hint(rv_err **err, const char *fmt, ...) RV_PRINTF(2, 3);
+void rv_err_set_hint(rv_err **err, const char *fmt, ...) RV_PRINTF(2, 3);
 
 /** Put the chain `causes` (taken) below the last link of *err. It is freed where the chain would be too long, or where
  * *err is NULL. */

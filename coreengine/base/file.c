@@ -74,12 +74,13 @@ static void hint_names(rv_str head, const char *name, char *const *names, size_t
         rv_buf_printf(&list, "%s%s", n_alike > 1 ? ", " : "", names[i]);
     }
     if (near)
-        rv_err_hint(err, "did you mean %.*s%s?", RV_STR_ARG(head), near);
+        rv_err_set_hint(err, "did you mean %.*s%s?", RV_STR_ARG(head), near);
     else if (n_alike > 0 && list.rc == 0)
-        rv_err_hint(err, "files there: %s%s", rv_buf_cstr(&list), n_alike > MAX_SHOWN ? ", ..." : "");
+        rv_err_set_hint(err, "files there: %s%s", rv_buf_cstr(&list), n_alike > MAX_SHOWN ? ", ..." : "");
     else
-        rv_err_hint(err, "check the path: in a file it starts at the folder of that file, on the command line at the "
-                         "current folder");
+        rv_err_set_hint(err,
+                        "check the path: in a file it starts at the folder of that file, on the command line at the "
+                        "current folder");
     rv_buf_fini(&list);
 }
 
@@ -97,7 +98,7 @@ static void hint_missing(const char *path, rv_err **err)
         return;
     }
     if (stat(folder, &st) < 0 || !S_ISDIR(st.st_mode)) {
-        rv_err_hint(err, "there is no folder %s", folder);
+        rv_err_set_hint(err, "there is no folder %s", folder);
     } else {
         size_t n = list_names(folder, names);
         hint_names(head, slash ? slash + 1 : path, names, n, err);
@@ -115,7 +116,7 @@ static int fail_read(rv_err **err, const char *verb, const char *path, int numbe
     if (err && (number == ENOENT || number == ENOTDIR))
         hint_missing(path, err);
     else if (number == EISDIR)
-        rv_err_hint(err, "it is a folder: name a file in it");
+        rv_err_set_hint(err, "it is a folder: name a file in it");
     return rc;
 }
 
@@ -272,7 +273,7 @@ static int fail_link(const char *path, rv_err **err)
 {
     RV_IGNORE(RV_FAIL(err, RV_E_INVALID, "cannot write \"%s\": it is a symbolic link", path),
               "the hint comes behind it");
-    rv_err_hint(err, "name the file itself");
+    rv_err_set_hint(err, "name the file itself");
     return RV_E_INVALID;
 }
 
@@ -323,9 +324,9 @@ int rv_file_write_new(const char *path, rv_str bytes, rv_err **err)
         return 0;
     int rc = fail_errno(err, "write", path, number);
     if (rc == RV_E_EXISTS)
-        rv_err_hint(err, "existing files are not overwritten: choose another name or move the file");
+        rv_err_set_hint(err, "existing files are not overwritten: choose another name or move the file");
     else if (number == EACCES || number == EROFS)
-        rv_err_hint(err, "choose a folder that you may write to");
+        rv_err_set_hint(err, "choose a folder that you may write to");
     return rc;
 }
 

@@ -4,7 +4,7 @@
 #include <nettle/hmac.h>
 #include <nettle/sha2.h>
 
-void rv_hex(const void *bytes, size_t n, char *out)
+void rv_hex_make(const void *bytes, size_t n, char *out)
 {
     static const char digits[] = "0123456789abcdef";
     const unsigned char *from = bytes;
@@ -32,12 +32,12 @@ void rv_hash_add(struct rv_hash *h, rv_str bytes)
         sha256_update(context(h), bytes.len, (const uint8_t *)bytes.ptr);
 }
 
-void rv_hash_hex(struct rv_hash *h, char out[RV_HASH_MAX])
+void rv_hash_finish_hex(struct rv_hash *h, char out[RV_HASH_MAX])
 {
     uint8_t digest[SHA256_DIGEST_SIZE];
 
     sha256_digest(context(h), sizeof digest, digest);
-    rv_hex(digest, sizeof digest, out);
+    rv_hex_make(digest, sizeof digest, out);
     out[2 * sizeof digest] = 0;
 }
 
@@ -47,10 +47,10 @@ void rv_hash_of(rv_str bytes, char out[RV_HASH_MAX])
 
     rv_hash_init(&h);
     rv_hash_add(&h, bytes);
-    rv_hash_hex(&h, out);
+    rv_hash_finish_hex(&h, out);
 }
 
-void rv_sha512(rv_str bytes, unsigned char out[64])
+void rv_sha512_make(rv_str bytes, unsigned char out[64])
 {
     struct sha512_ctx ctx;
 
@@ -60,7 +60,7 @@ void rv_sha512(rv_str bytes, unsigned char out[64])
     sha512_digest(&ctx, SHA512_DIGEST_SIZE, out);
 }
 
-void rv_hmac_sha256(rv_str key, rv_str bytes, unsigned char out[32])
+void rv_hmac_sha256_make(rv_str key, rv_str bytes, unsigned char out[32])
 {
     struct hmac_sha256_ctx ctx;
 

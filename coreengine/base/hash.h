@@ -21,7 +21,7 @@ static inline int rv_hex_digit(char c)
 #define RV_HASH_MAX 65 /* lower-case hex and its NUL */
 
 /** n bytes as lower-case hex, 2 * n characters; there is no NUL behind them. */
-void rv_hex(const void *bytes, size_t n, char *out);
+void rv_hex_make(const void *bytes, size_t n, char *out);
 
 /* A hash under way; caller's storage. */
 struct rv_hash {
@@ -30,11 +30,11 @@ struct rv_hash {
 void rv_hash_init(struct rv_hash *h);
 void rv_hash_add(struct rv_hash *h, rv_str bytes);
 /** The digest as lower-case hex; h can only be initialised again then. */
-void rv_hash_hex(struct rv_hash *h, char out[RV_HASH_MAX]);
+void rv_hash_finish_hex(struct rv_hash *h, char out[RV_HASH_MAX]);
 /** The same of one piece. */
 void rv_hash_of(rv_str bytes, char out[RV_HASH_MAX]);
 /** The SHA-512 of bytes, which may be out itself. */
-void rv_sha512(rv_str bytes, unsigned char out[64]);
+void rv_sha512_make(rv_str bytes, unsigned char out[64]);
 
 /* 2^64 divided by the golden ratio: a product with it spreads neighbouring numbers. */
 #define RV_GOLDEN    UINT64_C(0x9E3779B97F4A7C15)
@@ -48,6 +48,6 @@ static inline uint64_t rv_fnv_add(uint64_t h, rv_str bytes)
 }
 
 /** HMAC-SHA256 of bytes with a key of any length. */
-void rv_hmac_sha256(rv_str key, rv_str bytes, unsigned char out[32]);
+void rv_hmac_sha256_make(rv_str key, rv_str bytes, unsigned char out[32]);
 
 #endif

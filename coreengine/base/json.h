@@ -141,7 +141,7 @@ bool rv_json_equal(json_object *a, json_object *b);
 /** Deep copy that keeps number texts. *out is NULL for NULL. */
 RV_MUST_CHECK int rv_json_dup(json_object *v, json_object **out, rv_err **err);
 /** A double node in shortest round-trip form; NULL on failure or for a non-finite value. */
-json_object *rv_json_double(double d);
+json_object *rv_json_new_double(double d);
 
 /* Errors as JSON: {code, message, place?, hint?, causes: [...]}; and for people (see the README of this module). */
 void rv_err_write_json(const rv_err *err, rv_jw *w);

@@ -138,7 +138,7 @@ void rv_json_build_int(struct rv_json_build *b, json_object *to, const char *key
     rv_json_build(b, to, key, b->rc < 0 ? NULL : json_object_new_int64(i));
 }
 
-json_object *rv_json_double(double d)
+json_object *rv_json_new_double(double d)
 {
     char text[RV_JSON_NUMBER_MAX];
 

@@ -135,7 +135,7 @@ static size_t escape(unsigned char c, char out[6])
         return 2;
     }
     memcpy(out + 1, "u00", 3);
-    rv_hex(&c, 1, out + 4);
+    rv_hex_make(&c, 1, out + 4);
     return 6;
 }
 

@@ -27,7 +27,7 @@ static int fail_open(const struct rv_library *lib, rv_err **err)
         rc = RV_FAIL_SYSTEM(err, lack_of(why), "open %s", lib->what);
     else {
         rc = RV_FAIL(err, lib->missing, "open %s: %s", lib->what, why);
-        rv_err_hint(err, "%s", lib->hint);
+        rv_err_set_hint(err, "%s", lib->hint);
     }
     dlerror(); /* lets go of the text */
     return rc;
@@ -41,7 +41,7 @@ static int fill(const struct rv_library *lib, void *handle, void *table, rv_err 
         if (!symbol) {
             RV_FAIL(err, RV_E_VERSION, "\"%s\" has no function %s()", lib->file, f->name);
             if (lib->too_old)
-                rv_err_hint(err, "%s", lib->too_old);
+                rv_err_set_hint(err, "%s", lib->too_old);
             return RV_E_VERSION;
         }
         /* ISO C has no cast from object to function pointers, so the bytes are copied. */
@@ -67,7 +67,7 @@ int rv_library_open(const struct rv_library *lib, void *table, void **out, rv_er
     }
     if (RV_IS_STATIC) {
         int rc = RV_FAIL(err, lib->missing, "%s is not in this static binary", lib->what);
-        rv_err_hint(err, "use the package reeve, which opens \"%s\"", lib->file);
+        rv_err_set_hint(err, "use the package reeve, which opens \"%s\"", lib->file);
         return rc;
     }
     void *handle = dlopen(lib->file, RTLD_NOW | RTLD_LOCAL);

@@ -92,7 +92,7 @@ static int look(char out[RV_LIVENESS_MAX])
     return fd;
 }
 
-bool rv_liveness_name(char out[RV_LIVENESS_MAX])
+bool rv_liveness_make_name(char out[RV_LIVENESS_MAX])
 {
     return look(out) >= 0;
 }

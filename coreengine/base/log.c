@@ -264,7 +264,7 @@ void rv_log_set_level(rv_log *log, enum rv_log_level level)
         log->root->opts.level = level;
 }
 
-bool rv_log_on(const rv_log *log, enum rv_log_level level)
+bool rv_log_is_on(const rv_log *log, enum rv_log_level level)
 {
     return log && level >= log->root->opts.level && level < RV_LOG_OFF;
 }
@@ -390,7 +390,7 @@ void rv_log_write(rv_log *log, enum rv_log_level level, const char *event, const
 {
     char text[LINE_MAX_BYTES];
 
-    if (rv_log_on(log, level))
+    if (rv_log_is_on(log, level))
         hand_over(log->root, level, format(log, level, event, fields, n, text));
 }
 
@@ -405,6 +405,6 @@ int rv_log_level_of(const char *text, enum rv_log_level *out, rv_err **err)
         }
     }
     RV_FAIL(err, RV_E_INVALID, "unknown log level \"%s\"", text);
-    rv_err_hint(err, "levels: trace, debug, info, warn, error, off");
+    rv_err_set_hint(err, "levels: trace, debug, info, warn, error, off");
     return RV_E_INVALID;
 }

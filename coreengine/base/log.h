@@ -50,14 +50,14 @@ void rv_log_free(rv_log *log);
 RV_MUST_CHECK int rv_log_never_wait(rv_log *log, rv_err **err);
 /** Set it from now on, for the root and its children. Not while other threads log. */
 void rv_log_set_level(rv_log *log, enum rv_log_level level);
-bool rv_log_on(const rv_log *log, enum rv_log_level level);
+bool rv_log_is_on(const rv_log *log, enum rv_log_level level);
 int64_t rv_log_now_us(const rv_log *log); /* the time that its records get */
 /** One record. event is constant, "noun.verb". Thread-safe. Lines are capped at 16 KiB (values cut at UTF-8 borders).
  */
 void rv_log_write(rv_log *log, enum rv_log_level level, const char *event, const struct rv_field *fields, size_t n);
 #define RV_LOG(log, lvl, event, ...)                                                                                   \
     do {                                                                                                               \
-        if (rv_log_on((log), RV_LOG_##lvl)) {                                                                          \
+        if (rv_log_is_on((log), RV_LOG_##lvl)) {                                                                       \
             const struct rv_field rv_fields_[] = {__VA_ARGS__};                                                        \
             rv_log_write((log), RV_LOG_##lvl, (event), rv_fields_, RV_COUNT(rv_fields_));                              \
         }                                                                                                              \

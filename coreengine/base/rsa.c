@@ -136,7 +136,7 @@ int rv_rsa_open(const struct rv_rsa *key, const unsigned char *sealed, unsigned 
     return rc;
 }
 
-bool rv_rsa_same(const struct rv_rsa *a, const struct rv_rsa *b)
+bool rv_rsa_is_same(const struct rv_rsa *a, const struct rv_rsa *b)
 {
     return a->size == b->size && memcmp(a->modulus, b->modulus, a->size) == 0 &&
            memcmp(a->exponent, b->exponent, sizeof a->exponent) == 0;

@@ -175,7 +175,7 @@ static bool take_curve_key(struct der *d, unsigned char out[SCALAR])
 static int fail(const char *source, const char *why, const char *hint, rv_err **err)
 {
     RV_FAIL(err, RV_E_INVALID, "%s: %s", source, why);
-    rv_err_hint(err, "%s", hint);
+    rv_err_set_hint(err, "%s", hint);
     return RV_E_INVALID;
 }
 

@@ -46,8 +46,8 @@ int rv_signer_read(rv_str text, const char *source, struct rv_signer *out, rv_er
             rc = RV_FAIL(err, RV_E_INVALID, "%s: a public key, which cannot sign", source);
     }
     if (rc == RV_E_INVALID)
-        rv_err_hint(err, "a key on P-256, or of RSA, signs: `openssl genpkey -algorithm EC -pkeyopt "
-                         "ec_paramgen_curve:P-256 -out private.pem` makes one");
+        rv_err_set_hint(err, "a key on P-256, or of RSA, signs: `openssl genpkey -algorithm EC -pkeyopt "
+                             "ec_paramgen_curve:P-256 -out private.pem` makes one");
     if (rc == 0)
         *out = key;
     rv_wipe(&key, sizeof key);

@@ -39,7 +39,7 @@ int rv_descriptors_check(size_t n, rv_err **err)
     return rc;
 }
 
-int rv_terminal_reader(int fd)
+int rv_terminal_open_reader(int fd)
 {
     char path[32];
 

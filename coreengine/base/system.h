@@ -25,7 +25,7 @@ RV_MUST_CHECK int rv_descriptors_check(size_t n, rv_err **err);
  * read(), which would then wait: a terminal is opened once more, so that its own read() never waits and other programs
  * on that terminal see no change. The caller closes what is not `fd`. Any thread.
  * @return fd itself when it is not a terminal, or cannot be opened again */
-int rv_terminal_reader(int fd);
+int rv_terminal_open_reader(int fd);
 
 /** Behind a read() that said EAGAIN: another program has made the pipe or terminal non-blocking, and there is nothing
  * yet. Waits until there is something, or the end. Any thread. */
@@ -95,7 +95,7 @@ enum rv_liveness {
 
 /** The mark of this process, made at the first use; a child made by fork() gets its own mark. Thread-safe.
  *  @return false: the system has no such sockets for this process */
-bool rv_liveness_name(char out[RV_LIVENESS_MAX]);
+bool rv_liveness_make_name(char out[RV_LIVENESS_MAX]);
 /** Its descriptor, for children that run code of this process; above those that a child has by convention, and closed
  *  on exec. -1: there is no mark. */
 int rv_liveness_fd(void);

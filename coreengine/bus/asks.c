@@ -94,7 +94,7 @@ static int fail_unknown(const rv_bus *b, const char *type, rv_err **err)
     int rc = RV_FAIL(err, RV_E_NOT_FOUND, "nothing answers \"%.100s\"", type);
     const char *near = rv_nearest(rv_str_of(type), known, b->n_handlers);
     if (near)
-        rv_err_hint(err, "did you mean \"%s\"?", near);
+        rv_err_set_hint(err, "did you mean \"%s\"?", near);
     return rc;
 }
 

@@ -99,12 +99,12 @@ static int unknown_word(const struct reader *r, rv_str word)
               RV_STR_ARG(rv_utf8_cut(word, MAX_QUOTE)), f->name, f->min, f->max, f->names ? ", or " : "",
               f->names ? f->names[0] : "", f->names ? " to " : "", f->names ? f->names[f->n_names - 1] : "");
     if (near)
-        rv_err_hint(r->err, "write %s", near);
+        rv_err_set_hint(r->err, "write %s", near);
     else if (rv_str_is(word, "?"))
-        rv_err_hint(r->err, "write * for a field that may have any value");
+        rv_err_set_hint(r->err, "write * for a field that may have any value");
     else
-        rv_err_hint(r->err,
-                    "a field is * or a list of numbers and ranges, each range with an optional step: 1,10-20/5");
+        rv_err_set_hint(r->err,
+                        "a field is * or a list of numbers and ranges, each range with an optional step: 1,10-20/5");
     return rc;
 }
 
@@ -130,7 +130,7 @@ static int read_value(const struct reader *r, rv_str word, int *out)
     if (value < f->min || value > f->max) {
         rc = FAIL(r, word.ptr, RV_E_INVALID, "%s %.*s is out of range (%d to %d)", f->name,
                   RV_STR_ARG(rv_utf8_cut(word, MAX_QUOTE)), f->min, f->max);
-        rv_err_hint(r->err, "the nearest %s is %d", f->name, value < f->min ? f->min : f->max);
+        rv_err_set_hint(r->err, "the nearest %s is %d", f->name, value < f->min ? f->min : f->max);
         return rc;
     }
     *out = value;
@@ -161,8 +161,8 @@ static int read_step(const struct reader *r, rv_str word, int *out)
     if (value < 1 || value > f->count) {
         rc = FAIL(r, word.ptr, RV_E_INVALID, "step %.*s of the field %s is out of range (1 to %d)",
                   RV_STR_ARG(rv_utf8_cut(word, MAX_QUOTE)), f->name, f->count);
-        rv_err_hint(r->err, "the nearest step is %d; a step counts within the field and begins again with each %s",
-                    value < 1 ? 1 : f->count, cycle_of(f));
+        rv_err_set_hint(r->err, "the nearest step is %d; a step counts within the field and begins again with each %s",
+                        value < 1 ? 1 : f->count, cycle_of(f));
         return rc;
     }
     *out = value;
@@ -178,13 +178,13 @@ static int reversed_range(const struct reader *r, rv_str range, int low, int hig
                   RV_STR_ARG(rv_utf8_cut(range, MAX_QUOTE)), f->name);
 
     if (low == f->max)
-        rv_err_hint(r->err, high <= first ? "write %d,%d" : "write %d,%d-%d", low, first, high);
+        rv_err_set_hint(r->err, high <= first ? "write %d,%d" : "write %d,%d-%d", low, first, high);
     else if (high < first)
-        rv_err_hint(r->err, "write %d-%d", low, f->max);
+        rv_err_set_hint(r->err, "write %d-%d", low, f->max);
     else if (high == first)
-        rv_err_hint(r->err, "write %d-%d,%d", low, f->max, first);
+        rv_err_set_hint(r->err, "write %d-%d,%d", low, f->max, first);
     else
-        rv_err_hint(r->err, "write %d-%d,%d-%d", low, f->max, first, high);
+        rv_err_set_hint(r->err, "write %d-%d,%d-%d", low, f->max, first, high);
     return rc;
 }
 
@@ -211,7 +211,7 @@ static int read_element(const struct reader *r, rv_str element, uint64_t *set, b
         if (rc == 0 && has_step && !has_range) {
             rc = FAIL(r, rest.ptr - 1, RV_E_PARSE, "a step follows \"*\" or a range, not the single %s %d", f->name,
                       low);
-            rv_err_hint(r->err, "write %d-%d/%.*s", low, f->min + f->count - 1, RV_STR_ARG(rv_utf8_cut(rest, 8)));
+            rv_err_set_hint(r->err, "write %d-%d/%.*s", low, f->min + f->count - 1, RV_STR_ARG(rv_utf8_cut(rest, 8)));
         }
     }
     if (rc == 0 && has_step)
@@ -264,10 +264,10 @@ static int wrong_count(const struct reader *r, const rv_str *words, size_t n)
         FAIL(r, at, RV_E_PARSE, "%zu field%s instead of five: minute, hour, day, month, weekday", n, n == 1 ? "" : "s");
 
     if (n > N_FIELDS)
-        rv_err_hint(r->err, "fields for seconds and years are not supported");
+        rv_err_set_hint(r->err, "fields for seconds and years are not supported");
     else
-        rv_err_hint(r->err, "write \"%.*s%s\"", RV_STR_ARG(rv_utf8_cut(r->text, MAX_QUOTE)),
-                    missing[n] + (n == 0 ? 1 : 0));
+        rv_err_set_hint(r->err, "write \"%.*s%s\"", RV_STR_ARG(rv_utf8_cut(r->text, MAX_QUOTE)),
+                        missing[n] + (n == 0 ? 1 : 0));
     return rc;
 }
 
@@ -309,7 +309,7 @@ static int check_dates(const struct reader *r, const rv_str *words, const struct
         return 0;
     rc = FAIL(r, words[DAY].ptr, RV_E_INVALID, "day %d never comes in the month%s %.*s", first_day,
               c->months & (c->months - 1) ? "s" : "", RV_STR_ARG(rv_utf8_cut(words[MONTH], MAX_QUOTE)));
-    rv_err_hint(r->err, "the last day there is %d", longest);
+    rv_err_set_hint(r->err, "the last day there is %d", longest);
     return rc;
 }
 
@@ -325,15 +325,15 @@ static rv_str macro_meaning(const struct reader *r, rv_str word, int *rc)
     }
     if (equals_in_any_case(word, "@reboot")) {
         *rc = FAIL(r, word.ptr, RV_E_INVALID, "a schedule fires at times, and @reboot does not name one");
-        rv_err_hint(r->err, "start the run where the machine starts its services, or use @hourly");
+        rv_err_set_hint(r->err, "start the run where the machine starts its services, or use @hourly");
         return (rv_str){NULL, 0};
     }
     near = rv_nearest(word, names, RV_COUNT(names));
     *rc = FAIL(r, word.ptr, RV_E_PARSE, "unknown macro \"%.*s\"", RV_STR_ARG(rv_utf8_cut(word, MAX_QUOTE)));
     if (near)
-        rv_err_hint(r->err, "did you mean %s?", near);
+        rv_err_set_hint(r->err, "did you mean %s?", near);
     else
-        rv_err_hint(r->err, "use @hourly, @daily, @weekly, @monthly, @yearly or five fields");
+        rv_err_set_hint(r->err, "use @hourly, @daily, @weekly, @monthly, @yearly or five fields");
     return (rv_str){NULL, 0};
 }
 

@@ -31,7 +31,7 @@ static int wrong_form(const struct reader *r, const char *missing, const char *f
     int rc = FAIL(r, r->rest.ptr, RV_E_PARSE, "%s%s%s is expected%s", r->rest.len ? "" : "it ends where ", missing,
                   form, r->rest.len ? " here" : "");
 
-    rv_err_hint(r->err, FORMS);
+    rv_err_set_hint(r->err, FORMS);
     return rc;
 }
 
@@ -60,7 +60,7 @@ static int read_number(struct reader *r, size_t n, const char *what, int min, in
     if (value < min || value > max) {
         rc = FAIL(r, from, RV_E_INVALID, "%s %0*d does not exist (%0*d to %0*d)", what, (int)n, value, (int)n, min,
                   (int)n, max);
-        rv_err_hint(r->err, "the nearest is %0*d", (int)n, value < min ? min : max);
+        rv_err_set_hint(r->err, "the nearest is %0*d", (int)n, value < min ? min : max);
         return rc;
     }
     *out = value;
@@ -91,7 +91,7 @@ static int read_date(struct reader *r, bool is_compact, struct fields *f)
     last = rv_date_month_days(f->year, f->month);
     if (f->day > last) {
         rc = FAIL(r, day, RV_E_INVALID, "this month has %d days", last);
-        rv_err_hint(r->err, "its last day is %04d-%02d-%02d", f->year, f->month, last);
+        rv_err_set_hint(r->err, "its last day is %04d-%02d-%02d", f->year, f->month, last);
     }
     return rc;
 }
@@ -178,7 +178,7 @@ static int on_clocks(const struct reader *r, const rv_zone *zone, int64_t local_
     }
     rc = FAIL(r, r->text.ptr, RV_E_INVALID, "the clocks of %s are set forward past it", rv_zone_name(zone));
     rv_zone_format(zone, instants[0], shown);
-    rv_err_hint(r->err, "the first time after the gap is %s", shown);
+    rv_err_set_hint(r->err, "the first time after the gap is %s", shown);
     return rc;
 }
 
@@ -190,7 +190,7 @@ static int in_the_past(const struct reader *r, const rv_zone *zone, int64_t now_
     rv_zone_format(zone, now_us, now);
     rv_zone_format(zone, (floor_div(now_us, RV_US_PER_MIN) + 1) * RV_US_PER_MIN, next);
     rc = FAIL(r, r->text.ptr, RV_E_STATE, "it is in the past; now is %s", now);
-    rv_err_hint(err, "the next full minute is %s", next);
+    rv_err_set_hint(err, "the next full minute is %s", next);
     return rc;
 }
 
@@ -217,7 +217,7 @@ int rv_when_parse(rv_str text, const rv_zone *zone, int64_t now_us, const struct
         rc = on_clocks(&r, zone, when.local_us, &when.us);
     if (rc == 0 && (when.us < CALENDAR_FIRST_US || when.us > CALENDAR_LAST_US)) {
         rc = FAIL(&r, r.text.ptr, RV_E_INVALID, "it does not exist in the calendar");
-        rv_err_hint(err, "the last time is 9999-12-31T23:59:59Z");
+        rv_err_set_hint(err, "the last time is 9999-12-31T23:59:59Z");
     }
     if (rc == 0 && when.us <= now_us)
         rc = in_the_past(&r, zone, now_us, err);

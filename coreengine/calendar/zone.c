@@ -46,12 +46,12 @@ int rv_zone_check_name(rv_str name, rv_err **err)
         name.ptr[name.len - 1] == '/' || memmem(name.ptr, name.len, "//", 2)) {
         rc = RV_FAIL(err, RV_E_INVALID, "\"%.*s\" is not the name of a time zone",
                      RV_STR_ARG(rv_utf8_cut(name, RV_ZONE_MAX_NAME)));
-        rv_err_hint(err, "use a name of the tz database such as UTC, Europe/Berlin or America/New_York");
+        rv_err_set_hint(err, "use a name of the tz database such as UTC, Europe/Berlin or America/New_York");
         return rc;
     }
     if (name.len > 6 && memcmp(name.ptr, "right/", 6) == 0) {
         rc = RV_FAIL(err, RV_E_INVALID, "time zone \"%.*s\" counts leap seconds, as no clock does", RV_STR_ARG(name));
-        rv_err_hint(err, "use \"%.*s\"", (int)name.len - 6, name.ptr + 6);
+        rv_err_set_hint(err, "use \"%.*s\"", (int)name.len - 6, name.ptr + 6);
         return rc;
     }
     return 0;

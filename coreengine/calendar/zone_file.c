@@ -130,10 +130,10 @@ static void hint_near_name(const rv_zones *zones, const char *name, rv_err **err
     n = list_names(text.ptr, names);
     found = near_name(name, names, n);
     if (found)
-        rv_err_hint(err, "did you mean \"%s\"?", found);
+        rv_err_set_hint(err, "did you mean \"%s\"?", found);
     else
-        rv_err_hint(err, "names are those of the tz database, such as Europe/Berlin or America/New_York; %s lists them",
-                    path);
+        rv_err_set_hint(
+            err, "names are those of the tz database, such as Europe/Berlin or America/New_York; %s lists them", path);
 }
 
 static int no_zone(const rv_zones *zones, const char *name, rv_err **err)
@@ -144,7 +144,7 @@ static int no_zone(const rv_zones *zones, const char *name, rv_err **err)
     if (stat(zones->dir, &st) < 0) {
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "unknown time zone \"%s\": there is no time zone data in %s", name,
                      zones->dir);
-        rv_err_hint(err, "install the package tzdata, or use UTC, which needs none");
+        rv_err_set_hint(err, "install the package tzdata, or use UTC, which needs none");
         return rc;
     }
     rc = RV_FAIL(err, RV_E_NOT_FOUND, "unknown time zone \"%s\"", name);

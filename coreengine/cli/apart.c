@@ -29,7 +29,7 @@ static int refuse(const char *target, const char *what, const char *path, rv_err
 {
     int rc = RV_FAIL(err, RV_E_INVALID, "--%s and %s are one file, \"%s\"", target, what, path);
 
-    rv_err_hint(err, "name another file for --%s: it replaces what is there", target);
+    rv_err_set_hint(err, "name another file for --%s: it replaces what is there", target);
     return rc;
 }
 

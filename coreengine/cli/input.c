@@ -20,7 +20,7 @@ static int read_state(const char *path, json_object **out, rv_err **err)
         rc = RV_FAIL(err, RV_E_INVALID, "an envelope is a JSON object, not of type %s", rv_json_type_text(*out));
     if (rc == 0 && json_object_object_get_ex(*out, "reeve_run", NULL)) {
         rc = RV_FAIL(err, RV_E_INVALID, "this is a run file, not an envelope");
-        rv_err_hint(err, "`reeve resume %s` continues the run; its member \"state\" is an envelope", path);
+        rv_err_set_hint(err, "`reeve resume %s` continues the run; its member \"state\" is an envelope", path);
     }
     if (rc < 0) {
         json_object_put(*out);
@@ -57,9 +57,9 @@ static int check_state_key(const char *path, rv_err **err)
     const char *near = rv_nearest(first, keys, n);
     int rc = RV_FAIL(err, RV_E_INVALID, "--set %s: the state has no \"%.*s\"", path, RV_STR_ARG(first));
     if (near)
-        rv_err_hint(err, "did you mean \"%s\"?", near);
+        rv_err_set_hint(err, "did you mean \"%s\"?", near);
     else
-        rv_err_hint(err, "values of your own belong below metadata: --set metadata.%s", path);
+        rv_err_set_hint(err, "values of your own belong below metadata: --set metadata.%s", path);
     return rc;
 }
 
@@ -72,7 +72,7 @@ static int check_begins(const char *path, rv_err **err)
         return 0;
     int rc = RV_FAIL(err, RV_E_INVALID, "--set %.*s: a new run sets this key when it begins at its first stage",
                      RV_STR_ARG(first));
-    rv_err_hint(err, "`reeve runs fork RUN --at STEP --set ...` starts from another stage");
+    rv_err_set_hint(err, "`reeve runs fork RUN --at STEP --set ...` starts from another stage");
     return rc;
 }
 
@@ -83,7 +83,7 @@ static int set(json_object *root, const char *assignment, rv_err **err)
 
     if (!eq || eq == assignment) {
         int rc = RV_FAIL(err, RV_E_INVALID, "--set needs path=value, not \"%s\"", assignment);
-        rv_err_hint(err, "for example --set metadata.lang=en");
+        rv_err_set_hint(err, "for example --set metadata.lang=en");
         return rc;
     }
     for (const char *part = assignment;;) {
@@ -103,7 +103,7 @@ static int set(json_object *root, const char *assignment, rv_err **err)
         if (!next && rv_json_member(at, key)) {
             int rc = RV_FAIL(err, RV_E_INVALID, "--set %s: \"%.*s\" has a value, which would be lost", assignment,
                              (int)(part + n - assignment), assignment);
-            rv_err_hint(err, "use another name, or give the whole as one object");
+            rv_err_set_hint(err, "use another name, or give the whole as one object");
             return rc;
         }
         if (!next) {
@@ -156,7 +156,7 @@ static int set_input(const struct rv_cli *cli, json_object *state, rv_err **err)
         return 0;
     if (input && file) {
         rc = RV_FAIL(err, RV_E_INVALID, "--input and --input-file exclude each other");
-        rv_err_hint(err, "give one of them; --input-file - reads standard input");
+        rv_err_set_hint(err, "give one of them; --input-file - reads standard input");
         return rc;
     }
     rc = cli_read_text(input, file, &text, err);
@@ -199,8 +199,8 @@ int cli_load_state(const struct rv_cli *cli, json_object *state, rv_envelope **o
     int rc = rv_envelope_load(state, rv_rand_system(), rv_app_now_us(), out, err);
 
     if (rc < 0 && cli_flag(cli, "set") && strstr(rv_err_text(*err), "must be a string"))
-        rv_err_hint(err,
-                    "--set reads its value as JSON; a text that looks like a number needs quotes: 'user_id=\"42\"'");
+        rv_err_set_hint(
+            err, "--set reads its value as JSON; a text that looks like a number needs quotes: 'user_id=\"42\"'");
     if (rc < 0)
         return rc;
     rc = rv_app_check_user(&cli->app.scope, rv_envelope_fields(*out)->user_id, err);

@@ -48,7 +48,8 @@ static int option_first(struct rv_cli *cli, const char *option)
     rv_err *err = NULL;
 
     if (RV_FAIL(&err, RV_E_INVALID, "the option \"%s\" stands where the verb is expected", option) < 0)
-        rv_err_hint(&err, "write options behind the verb: `reeve VERB [OPTIONS] ...`; `reeve --help` lists all verbs");
+        rv_err_set_hint(&err,
+                        "write options behind the verb: `reeve VERB [OPTIONS] ...`; `reeve --help` lists all verbs");
     return cli_report(cli, err);
 }
 
@@ -73,10 +74,10 @@ static int unknown_verb(struct rv_cli *cli, const struct rv_cli_verb *parent, co
     else
         RV_IGNORE(RV_FAIL(&err, RV_E_INVALID, "unknown verb \"%s\"", name), "reported at once");
     if (near)
-        rv_err_hint(&err, "did you mean `reeve %s%s%s`? `reeve %s%s--help` lists all verbs", above, blank, near, above,
-                    blank);
+        rv_err_set_hint(&err, "did you mean `reeve %s%s%s`? `reeve %s%s--help` lists all verbs", above, blank, near,
+                        above, blank);
     else
-        rv_err_hint(&err, "`reeve %s%s--help` lists all verbs", above, blank);
+        rv_err_set_hint(&err, "`reeve %s%s--help` lists all verbs", above, blank);
     return cli_report(cli, err);
 }
 
@@ -194,7 +195,7 @@ static void hint_at_list(const struct rv_cli *cli, rv_err **err)
         has_hint = has_hint || rv_err_hint_text(last);
     }
     if (takes && !has_hint && cli->n_words > 0 && strstr(rv_err_text(last), cli->words[0]))
-        rv_err_hint(err, "`reeve %ss` lists them", takes->what);
+        rv_err_set_hint(err, "`reeve %ss` lists them", takes->what);
 }
 
 static int run_checked(struct rv_cli *cli, rv_err **err)

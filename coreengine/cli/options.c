@@ -180,7 +180,7 @@ int cli_int(const struct rv_cli *cli, const char *name, int64_t least, int64_t m
                          (long long)least, (long long)most, text);
         const struct rv_cli_option *o = find(cli->verb, rv_str_of(name), 0);
         if (o)
-            rv_err_hint(err, "--%s %s: %s", name, o->arg, o->doc);
+            rv_err_set_hint(err, "--%s %s: %s", name, o->arg, o->doc);
         return rc;
     }
     *inout = v;
@@ -228,7 +228,7 @@ static int give(struct rv_cli *out, const struct rv_cli_option *o, const char *v
         rv_buf words = RV_BUF_INIT(1024);
         for (const char *c = o->words; *c; c++)
             rv_buf_puts(&words, *c == ' ' ? ", " : (char[]){*c, 0});
-        rv_err_hint(err, "legal values: %s", rv_buf_cstr(&words));
+        rv_err_set_hint(err, "legal values: %s", rv_buf_cstr(&words));
         rv_buf_fini(&words);
         return rc;
     }
@@ -241,7 +241,7 @@ static int not_a_value(const struct rv_cli_option *o, const char *word, rv_err *
 {
     int rc = RV_FAIL(err, RV_E_INVALID, "option --%s needs a value (%s), not \"%s\"", o->name, o->arg, word);
 
-    rv_err_hint(err, "a value that begins with \"--\" is written with an equals sign: --%s=%s", o->name, word);
+    rv_err_set_hint(err, "a value that begins with \"--\" is written with an equals sign: --%s=%s", o->name, word);
     return rc;
 }
 
@@ -251,7 +251,7 @@ static int misused(const struct rv_cli_option *o, rv_err **err)
     int rc = o->arg ? RV_FAIL(err, RV_E_INVALID, "option --%s needs a value (%s)", o->name, o->arg)
                     : RV_FAIL(err, RV_E_INVALID, "option --%s takes no value", o->name);
 
-    rv_err_hint(err, "write --%s%s%s", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+    rv_err_set_hint(err, "write --%s%s%s", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
     return rc;
 }
 
@@ -310,8 +310,8 @@ int cli_usage(const struct rv_cli *cli, rv_err **err, const char *fmt, ...)
     rv_buf_vprintf(&text, fmt, ap);
     va_end(ap);
     int rc = RV_FAIL(err, RV_E_INVALID, "%s", rv_buf_cstr(&text));
-    rv_err_hint(err, "usage: reeve %s%s%s; `reeve %s --help` has examples", v->name, v->args[0] ? " " : "", v->args,
-                v->name);
+    rv_err_set_hint(err, "usage: reeve %s%s%s; `reeve %s --help` has examples", v->name, v->args[0] ? " " : "", v->args,
+                    v->name);
     rv_buf_fini(&text);
     return rc;
 }
@@ -370,9 +370,9 @@ static int too_many_words(const struct rv_cli *cli, rv_err **err)
     cli_write_word(rv_buf_cstr(&input), &line);
     int rc = RV_FAIL(err, RV_E_INVALID, "`reeve %s` does not take \"%s\"", v->name, word);
     if (input.rc == 0 && line.rc == 0)
-        rv_err_hint(err, "write the input behind --input: %s", rv_buf_cstr(&line));
+        rv_err_set_hint(err, "write the input behind --input: %s", rv_buf_cstr(&line));
     else
-        rv_err_hint(err, "write the input behind --input, or its file behind --input-file");
+        rv_err_set_hint(err, "write the input behind --input, or its file behind --input-file");
     rv_buf_fini(&input);
     rv_buf_fini(&line);
     return rc;

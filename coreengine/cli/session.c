@@ -117,7 +117,7 @@ static int keep_interrupted(const struct rv_cli *cli, struct rv_app_run *run, rv
     if (rc == 0)
         cli_say("run %s is kept in %s\n", run_id, rv_buf_cstr(&path));
     else
-        rv_err_hint(err, "name a file for the run with --save FILE");
+        rv_err_set_hint(err, "name a file for the run with --save FILE");
     cli_say_pending(cli, env, NULL, rc == 0 && (run->save || run->run_file) ? rv_buf_cstr(&path) : run_id);
     rv_buf_fini(&path);
     return rc;

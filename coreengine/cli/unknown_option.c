@@ -111,18 +111,19 @@ int cli_unknown_option(const struct rv_cli *cli, const char *word, rv_str name, 
     int rc =
         RV_FAIL(err, RV_E_INVALID, "unknown option \"%.*s\" of `reeve %s`", (int)strcspn(word, "="), word, verb->name);
     if (near) {
-        rv_err_hint(err, "did you mean --%s? `reeve %s --help` lists all", near, verb->name);
+        rv_err_set_hint(err, "did you mean --%s? `reeve %s --help` lists all", near, verb->name);
     } else if (place) {
-        rv_err_hint(err, "%s", place);
+        rv_err_set_hint(err, "%s", place);
     } else if (name.len > 1 && verbs_with(cli->verbs, name, &text)) {
-        rv_err_hint(err, "an option of %s; `reeve %s --help` lists those of this verb", rv_buf_cstr(&text), verb->name);
+        rv_err_set_hint(err, "an option of %s; `reeve %s --help` lists those of this verb", rv_buf_cstr(&text),
+                        verb->name);
     } else if (verb->n_options > 0) {
         for (size_t i = 0; i < verb->n_options && i < MAX_NAMES; i++)
             rv_buf_printf(&text, "%s--%s", i > 0 ? ", " : "", verb->options[i].name);
-        rv_err_hint(err, "options: %s%s; `reeve %s --help` lists all", rv_buf_cstr(&text),
-                    verb->n_options > MAX_NAMES ? ", ..." : "", verb->name);
+        rv_err_set_hint(err, "options: %s%s; `reeve %s --help` lists all", rv_buf_cstr(&text),
+                        verb->n_options > MAX_NAMES ? ", ..." : "", verb->name);
     } else {
-        rv_err_hint(err, "`reeve %s --help` lists all options", verb->name);
+        rv_err_set_hint(err, "`reeve %s --help` lists all options", verb->name);
     }
     rv_buf_fini(&text);
     return rc;

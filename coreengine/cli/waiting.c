@@ -250,14 +250,15 @@ static void add_hint(const struct rv_cli *cli, const struct rv_run_row *row, int
     cli_write_store(cli, &where);
     rv_str lines = rv_str_trim(rv_buf_str(&c.lines));
     if (rc == RV_E_TIMEOUT)
-        rv_err_hint(err,
-                    "`reeve runs fork %s --at STEP --go%s` starts again from an earlier step, `reeve runs cancel %s%s` "
-                    "ends it",
-                    row->id, rv_buf_cstr(&where), row->id, rv_buf_cstr(&where));
+        rv_err_set_hint(
+            err,
+            "`reeve runs fork %s --at STEP --go%s` starts again from an earlier step, `reeve runs cancel %s%s` "
+            "ends it",
+            row->id, rv_buf_cstr(&where), row->id, rv_buf_cstr(&where));
     else if (rc == RV_E_INVALID)
-        rv_err_hint(err, "name one with --interrupt:\n%.*s", RV_STR_ARG(lines));
+        rv_err_set_hint(err, "name one with --interrupt:\n%.*s", RV_STR_ARG(lines));
     else if (lines.len > 0)
-        rv_err_hint(err, "it waits for:\n%.*s", RV_STR_ARG(lines));
+        rv_err_set_hint(err, "it waits for:\n%.*s", RV_STR_ARG(lines));
     rv_buf_fini(&c.lines);
     rv_buf_fini(&where);
 }
@@ -275,7 +276,7 @@ static int check_fit(const struct rv_cli *cli, const struct rv_run_row *row, con
                   "a hint, no more");
         rc = RV_FAIL(err, RV_E_INVALID, "%s; the run waits for %s: %s", rv_buf_cstr(&misfit),
                      rv_interrupt_kind_text(q->kind), rv_buf_cstr(&ask));
-        rv_err_hint(err, "answer with: %.*s", RV_STR_ARG(rv_str_trim(rv_buf_str(&c.lines))));
+        rv_err_set_hint(err, "answer with: %.*s", RV_STR_ARG(rv_str_trim(rv_buf_str(&c.lines))));
     }
     rv_buf_fini(&c.lines);
     rv_buf_fini(&misfit);
@@ -291,7 +292,7 @@ int cli_check_answer(const struct rv_cli *cli, const struct rv_run_row *row, str
     int rc = rv_app_find_question(cli->store, &cli->app.scope, row, response->interrupt_id, &q, err);
     *is_due = rc == RV_E_TIMEOUT && rv_interrupt_is_ask(q.data);
     if (*is_due)
-        rv_err_hint(err, "the run goes on by the time-out");
+        rv_err_set_hint(err, "the run goes on by the time-out");
     else if (rc < 0)
         add_hint(cli, row, rc, err);
     else

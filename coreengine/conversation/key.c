@@ -34,7 +34,7 @@ void rv_message_key(const char *session, int64_t seq, char out[RV_MESSAGE_MAX_KE
     add(out, &len, &hash, RV_STR_LIT(BETWEEN));
     add(out, &len, &hash, (rv_str){digits, n_digits});
     if (len > MAX_LEN) {
-        rv_hash_hex(&hash, hex);
+        rv_hash_finish_hex(&hash, hex);
         out[CUT] = '-';
         memcpy(out + CUT + 1, hex, DIGEST);
         len = MAX_LEN;

@@ -36,7 +36,7 @@ static int check_model(const struct rv_exec_opts *o, const struct rv_agent *a, r
         rc = RV_FAIL_AT(err, src, RV_E_INVALID,
                         "agent \"%s\": model_role \"%s\" is played by a script, and the run has no script", a->name,
                         a->model.role);
-        rv_err_hint(err, "give the script with --script FILE, or another model under models");
+        rv_err_set_hint(err, "give the script with --script FILE, or another model under models");
     } else if (left_out) {
         rc = left_out->missing
                  ? RV_FAIL_AT(err, src, RV_E_INVALID,
@@ -46,14 +46,15 @@ static int check_model(const struct rv_exec_opts *o, const struct rv_agent *a, r
                               "agent \"%s\": model_role \"%s\" is left out, because a variable that it names was "
                               "not set",
                               a->name, a->model.role);
-        rv_err_hint(err, "set the variable, answer for the stage with --script FILE, or give the stage an error_next");
+        rv_err_set_hint(err,
+                        "set the variable, answer for the stage with --script FILE, or give the stage an error_next");
     } else {
         rc = RV_FAIL_AT(err, src, RV_E_INVALID, "agent \"%s\": model_role \"%s\" resolves to no model", a->name,
                         a->model.role);
-        rv_err_hint(err,
-                    "name one, for example models: {%.200s: provider:model}, or answer for the stage with --script "
-                    "FILE",
-                    a->model.role[0] ? a->model.role : "default");
+        rv_err_set_hint(err,
+                        "name one, for example models: {%.200s: provider:model}, or answer for the stage with --script "
+                        "FILE",
+                        a->model.role[0] ? a->model.role : "default");
     }
     return rc;
 }
@@ -68,7 +69,7 @@ static int check_tools(const struct rv_exec_opts *o, const struct rv_catalog *ca
         return 0;
     int rc = RV_FAIL_AT(err, &a->places.name, RV_E_INVALID,
                         "agent \"%s\": has_tools is on, and the run has no tools at all", a->name);
-    rv_err_hint(err, "name a capability that brings tools under capabilities, or play them with --script FILE");
+    rv_err_set_hint(err, "name a capability that brings tools under capabilities, or play them with --script FILE");
     return rc;
 }
 

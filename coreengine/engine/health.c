@@ -31,7 +31,7 @@ static bool key_of(const rv_exec *x, const struct rv_tool_source *s, const char 
     add_text(&h, s->ops->name);
     add_text(&h, identity);
     add_text(&h, tool);
-    rv_hash_hex(&h, out);
+    rv_hash_finish_hex(&h, out);
     return true;
 }
 

@@ -265,7 +265,7 @@ int engine_lease_check(const rv_exec *x, rv_err **err)
         return 0;
     int rc = RV_FAIL(err, RV_E_STATE, "the lease on run \"%s\" ran out while this process stood still",
                      rv_journal_run(x->opts.journal));
-    rv_err_hint(err, "another process may go on with it: `reeve runs show %s`", rv_journal_run(x->opts.journal));
+    rv_err_set_hint(err, "another process may go on with it: `reeve runs show %s`", rv_journal_run(x->opts.journal));
     return rc;
 }
 
@@ -335,9 +335,9 @@ static void unkept_by(rv_exec *x, int rc, rv_err **err)
     if (rc == RV_E_STATE)
         RV_LOG(x->log, WARN, "lease.lost", RV_F_TEXT("reason", "another process has the run"));
     if (!exec_note_stuck(x, rc, err ? *err : NULL))
-        rv_err_hint(err,
-                    "nothing was done that its journal does not have; `reeve runs recover %s` goes on with the run",
-                    rv_journal_run(x->opts.journal));
+        rv_err_set_hint(err,
+                        "nothing was done that its journal does not have; `reeve runs recover %s` goes on with the run",
+                        rv_journal_run(x->opts.journal));
 }
 
 /* The step was written, or failed. Returns what rv_journal_written() says. */

@@ -185,7 +185,7 @@ static rv_log *request_log(struct model_call *m)
                                       RV_F_I64("attempt", rv_exchange_attempt(m->exchange))};
 
     rv_log_free(m->log);
-    m->log = rv_log_on(c->x->log, RV_LOG_DEBUG) ? rv_log_bind(c->x->log, fields, RV_COUNT(fields)) : NULL;
+    m->log = rv_log_is_on(c->x->log, RV_LOG_DEBUG) ? rv_log_bind(c->x->log, fields, RV_COUNT(fields)) : NULL;
     return m->log;
 }
 

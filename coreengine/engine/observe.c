@@ -282,7 +282,7 @@ static const struct {
 bool engine_observes(const rv_exec *x)
 {
     return x->subscribers || x->opts.observer.on_event || x->opts.observer.on_delta || x->opts.on_effect ||
-           rv_log_on(x->engine->opts.log, RV_LOG_WARN);
+           rv_log_is_on(x->engine->opts.log, RV_LOG_WARN);
 }
 
 /* Texts, numbers and booleans; a member that is absent or null has no field. */
@@ -325,7 +325,7 @@ static void record(const rv_exec *x, const struct rv_effect *e, rv_str line)
     json_object *members = NULL;
     size_t n = 0;
 
-    if (!rv_log_on(log, records[e->emit].level))
+    if (!rv_log_is_on(log, records[e->emit].level))
         return;
     if (e->stage >= 0) {
         fields[n++] = RV_F_TEXT("stage", x->opts.pipeline->agents[e->stage].name);
@@ -337,7 +337,7 @@ static void record(const rv_exec *x, const struct rv_effect *e, rv_str line)
     }
     if (place_of(x, e, members, place))
         fields[n++] = RV_F_TEXT("place", place);
-    if (rv_log_on(log, RV_LOG_TRACE))
+    if (rv_log_is_on(log, RV_LOG_TRACE))
         fields[n++] = RV_F_STR("line", line);
     rv_log_write(log, records[e->emit].level, records[e->emit].event, fields, n);
     json_object_put(members);
@@ -370,7 +370,7 @@ void engine_observe_unkept(rv_exec *x, enum rv_emit_kind kind, rv_str line)
 void engine_observe_bounds(rv_exec *x)
 {
     struct rv_bound_use bounds[RV_RUN_BOUNDS];
-    size_t n = rv_log_on(x->log, RV_LOG_WARN) && x->run ? rv_run_bounds(x->run, bounds) : 0;
+    size_t n = rv_log_is_on(x->log, RV_LOG_WARN) && x->run ? rv_run_bounds(x->run, bounds) : 0;
 
     for (size_t i = 0; i < n; i++) {
         const struct rv_bound_use *b = &bounds[i];

@@ -225,7 +225,7 @@ static int guard(void *self, struct rv_bus_message *m, rv_buf *room, rv_err **er
         return 0;
     int rc = RV_FAIL(err, RV_E_DENIED, "%s \"%s\" of capability \"%s\" does not say that it asks for \"%s\"", a->q.kind,
                      a->q.entry, a->q.capability, m->type);
-    rv_err_hint(err, "add it to \"services\" of its specification");
+    rv_err_set_hint(err, "add it to \"services\" of its specification");
     return rc;
 }
 

@@ -323,7 +323,7 @@ static void on_end(void *self, const struct rv_http_end *end)
     if (end->fault != RV_HTTP_OK) {
         rc = RV_FAIL(&why, code_of(end), "%s", end->text);
         if (end->is_denied)
-            rv_err_hint(&why, "to allow it, set %s to HOST:PORT or a range of addresses", ALLOW_NET);
+            rv_err_set_hint(&why, "to allow it, set %s to HOST:PORT or a range of addresses", ALLOW_NET);
     } else {
         rc = f->is_short ? RV_FAIL(&why, RV_E_NOMEM, "read the headers of an answer")
                          : rv_buf_check(&f->text, "answer of a request", &why);

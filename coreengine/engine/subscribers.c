@@ -92,7 +92,7 @@ static int fail_unknown(const char *name, const char *type, rv_err **err)
     int rc = RV_FAIL(err, RV_E_PLUGIN, "subscriber \"%s\": there is no event \"%.100s\"", name, type);
     const char *near = rv_nearest(rv_str_of(type), known, RV_COUNT(known));
     if (near)
-        rv_err_hint(err, "did you mean \"%s\"?", near);
+        rv_err_set_hint(err, "did you mean \"%s\"?", near);
     return rc;
 }
 

@@ -132,7 +132,7 @@ static void copy_chain(const rv_err *of, rv_err **out)
         copy_chain(rv_err_cause(of), out);
     rv_err_add_at(out, rv_err_code(of), file, line, &src, "%s", rv_err_text(of));
     if (hint)
-        rv_err_hint(out, "%s", hint);
+        rv_err_set_hint(out, "%s", hint);
 }
 
 /* Other processes had the store for as long as these writes may wait: trying each one alone would take that long each

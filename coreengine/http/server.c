@@ -312,7 +312,7 @@ static int address_of(const struct rv_httpd_listen *at, struct sockaddr_storage 
     if (uv_ip4_addr(at->address, at->port, v4) == 0 || uv_ip6_addr(at->address, at->port, v6) == 0)
         return 0;
     RV_FAIL(err, RV_E_INVALID, "invalid address \"%s\"", at->address);
-    rv_err_hint(err, "use a numeric address such as 127.0.0.1 (this machine only), 0.0.0.0 or ::");
+    rv_err_set_hint(err, "use a numeric address such as 127.0.0.1 (this machine only), 0.0.0.0 or ::");
     return RV_E_INVALID;
 }
 

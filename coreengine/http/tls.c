@@ -98,11 +98,11 @@ static int fail_file(const struct rv_openssl *lib, const char *what, const char 
         return RV_FAIL(err, RV_E_NOMEM, "read the %s \"%s\"", what, path);
     if (ERR_SYSTEM_ERROR(code)) {
         RV_FAIL(err, RV_E_NOT_FOUND, "read the %s \"%s\": %s", what, path, why ? why : "it cannot be opened");
-        rv_err_hint(err, "check the path, and that the user of this process may read the file");
+        rv_err_set_hint(err, "check the path, and that the user of this process may read the file");
         return RV_E_NOT_FOUND;
     }
     RV_FAIL(err, RV_E_INVALID, "the %s \"%s\" cannot be used: %s", what, path, why ? why : "it is not valid PEM");
-    rv_err_hint(err, "use PEM files; the key without passphrase, the certificate of the server first in its file");
+    rv_err_set_hint(err, "use PEM files; the key without passphrase, the certificate of the server first in its file");
     return RV_E_INVALID;
 }
 

@@ -59,7 +59,7 @@ static int keep_proxies(rv_auth *auth, const char *list, rv_err **err)
         if (!identity_network_read(word, &auth->proxies[auth->n_proxies++])) {
             RV_FAIL(err, RV_E_INVALID, "--trusted-proxies: \"%.*s\" is not an address or a network",
                     RV_STR_ARG(rv_utf8_cut(word, 60)));
-            rv_err_hint(err, "write 10.0.0.7, 10.0.0.0/8, ::1 or fd00::/8; bits behind the length have to be zero");
+            rv_err_set_hint(err, "write 10.0.0.7, 10.0.0.0/8, ::1 or fd00::/8; bits behind the length have to be zero");
             return RV_E_INVALID;
         }
     }
@@ -75,7 +75,7 @@ static int keep_origins(rv_auth *auth, const char *list, rv_err **err)
             auth->any_origin = true;
         } else if (!identity_is_origin(word)) {
             RV_FAIL(err, RV_E_INVALID, "--cors-origins: \"%.*s\" is not an origin", RV_STR_ARG(rv_utf8_cut(word, 60)));
-            rv_err_hint(err, "write https://app.example.com: scheme, host and port in lower case, no path");
+            rv_err_set_hint(err, "write https://app.example.com: scheme, host and port in lower case, no path");
             return RV_E_INVALID;
         }
     }

@@ -79,7 +79,7 @@ void identity_secret_hash(rv_str secret, char out[RV_HASH_MAX])
 
     rv_hash_init(&h);
     rv_hash_add(&h, secret);
-    rv_hash_hex(&h, out);
+    rv_hash_finish_hex(&h, out);
     rv_secret_wipe(&h, sizeof h);
 }
 

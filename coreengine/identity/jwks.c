@@ -149,7 +149,7 @@ static int kind_of(json_object *jwk, enum rv_jwt_alg *alg, rv_err **err)
 
     if (member_is(jwk, "kty", "oct")) {
         RV_FAIL(err, RV_E_INVALID, "a secret (\"kty\":\"oct\") is among the public keys");
-        rv_err_hint(err, "give the secret of HS256 with --jwt-secret-file, and keep it out of the file");
+        rv_err_set_hint(err, "give the secret of HS256 with --jwt-secret-file, and keep it out of the file");
         return RV_E_INVALID;
     }
     if (has(jwk, "d"))
@@ -251,8 +251,8 @@ int identity_jwks_read(const char *path, rv_jwks **out, rv_err **err)
     if (rc == 0)
         return 0;
     if (rc == RV_E_PARSE || rc == RV_E_INVALID)
-        rv_err_hint(err,
-                    "write a JSON Web Key Set, {\"keys\": [...]}, as the jwks_uri of who issues the tokens answers it");
+        rv_err_set_hint(
+            err, "write a JSON Web Key Set, {\"keys\": [...]}, as the jwks_uri of who issues the tokens answers it");
     return RV_WRAP(err, rc, "read the keys of tokens from \"%s\"", path);
 }
 

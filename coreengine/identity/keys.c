@@ -22,7 +22,7 @@ void rv_api_key_make(struct rv_rand rand, struct rv_new_key *out)
 
     rand.fill(rand.self, id, sizeof id);
     rand.fill(rand.self, secret, sizeof secret);
-    rv_hex(id, sizeof id, out->id);
+    rv_hex_make(id, sizeof id, out->id);
     out->id[RV_API_KEY_ID] = 0;
     identity_base64url_write(secret, sizeof secret, word);
     snprintf(out->text, sizeof out->text, PREFIX "%s_%s", out->id, word);

@@ -52,7 +52,7 @@ static uint64_t hash_of(const rv_rates *r, const char *kind, const char *name)
     rv_hash_add(&h, (rv_str){(const char *)r->seed, sizeof r->seed});
     rv_hash_add(&h, (rv_str){kind, strlen(kind) + 1});
     rv_hash_add(&h, rv_str_of(name));
-    rv_hash_hex(&h, hex);
+    rv_hash_finish_hex(&h, hex);
     for (int i = 0; i < 16; i++)
         value = value << 4 | (uint64_t)rv_hex_digit(hex[i]);
     return value ? value : 1;

@@ -79,9 +79,9 @@ int rv_scopes_parse(rv_str list, uint32_t *out, rv_err **err)
             const char *near = rv_nearest(word, words, RV_COUNT(words));
             RV_FAIL(err, RV_E_INVALID, "unknown scope \"%.*s\"", RV_STR_ARG(rv_utf8_cut(word, 40)));
             if (near)
-                rv_err_hint(err, "did you mean \"%s\"?", near);
+                rv_err_set_hint(err, "did you mean \"%s\"?", near);
             else
-                rv_err_hint(err, "scopes: %s", all_words);
+                rv_err_set_hint(err, "scopes: %s", all_words);
             return RV_E_INVALID;
         }
         set |= one;

@@ -113,13 +113,13 @@ static int add(struct search *q, const struct result *r, rv_err **err)
     json_object *element = rv_json_build(&b, q->results, NULL, json_object_new_object());
     rv_json_build_text(&b, element, "entity_type", r->hit.kind->name);
     if (r->has_score)
-        rv_json_build(&b, element, "similarity_score", rv_json_double(r->hit.score));
+        rv_json_build(&b, element, "similarity_score", rv_json_new_double(r->hit.score));
     else if (b.rc == 0)
         b.rc = rv_json_set_null(element, "similarity_score", err);
     if (r->match)
         rv_json_build_text(&b, element, "match", r->match);
     if (r->rank_score > 0)
-        rv_json_build(&b, element, "rank_score", rv_json_double(r->rank_score));
+        rv_json_build(&b, element, "rank_score", rv_json_new_double(r->rank_score));
     rv_json_build(&b, element, "data", row);
     return b.rc;
 }
@@ -334,7 +334,7 @@ static int add_name(json_object *list, const struct rv_search_hit *hit, json_obj
     json_object *element = rv_json_build(&b, list, NULL, json_object_new_object());
 
     rv_json_build_text(&b, element, "entity_type", hit->kind->name);
-    rv_json_build(&b, element, "similarity_score", rv_json_double(hit->score));
+    rv_json_build(&b, element, "similarity_score", rv_json_new_double(hit->score));
     json_object *data = rv_json_build(&b, element, "data", json_object_new_object());
     return b.rc < 0 ? b.rc : fill(data, hit, row, key, summary, err);
 }

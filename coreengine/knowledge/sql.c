@@ -45,7 +45,7 @@ static int set_cell(json_object *row, const char *name, const struct rv_cell *c,
     case RV_CELL_INT:
         return rv_json_set_int(row, name, c->number, err);
     case RV_CELL_REAL:
-        return rv_json_set_take(row, name, rv_json_double(c->real), err);
+        return rv_json_set_take(row, name, rv_json_new_double(c->real), err);
     case RV_CELL_TEXT:
         return rv_json_set_str(row, name, c->text, err);
     case RV_CELL_NULL:

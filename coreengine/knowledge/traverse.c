@@ -438,7 +438,7 @@ static int set_all(struct walk *w, int step, json_object *row, rv_err **err)
     if (rc == 0)
         rc = rv_json_set_ref(row, "rel_type", s->relation, err);
     if (rc == 0)
-        rc = rv_json_set_take(row, "rel_weight", rv_json_double(s->weight), err);
+        rc = rv_json_set_take(row, "rel_weight", rv_json_new_double(s->weight), err);
     if (rc == 0)
         rc = set_path(w, step, row, err);
     return rc < 0 ? rc : rv_json_set_ref(row, "entity_record", n->record, err);

@@ -36,9 +36,9 @@ static int no_overload(struct rv_compile *c, const struct rv_expr_node *n, const
     rc = RV_EXPR_FAIL(c, n->off, RV_E_INVALID, "\"%.*s\" does not take %s and %s", (int)n->len, c->e->text + n->off,
                       left, types_text(b->types, right, sizeof(right)));
     if (a->types != b->types && !(a->types & ~RV_M_NUMBER) && !(b->types & ~RV_M_NUMBER))
-        rv_err_hint(c->err, "numbers are not converted by themselves: write int(x), uint(x) or double(x)");
+        rv_err_set_hint(c->err, "numbers are not converted by themselves: write int(x), uint(x) or double(x)");
     else if (a->types != b->types && strchr("<>=!+-*/%", c->e->text[n->off]))
-        rv_err_hint(c->err, "both sides need types that fit; int(x), double(x) and string(x) convert");
+        rv_err_set_hint(c->err, "both sides need types that fit; int(x), double(x) and string(x) convert");
     return rc;
 }
 
@@ -54,16 +54,16 @@ static void hint_names(struct rv_compile *c, rv_str name, const char *kind, cons
 
     for (size_t i = 0; i < RV_COUNT(words); i++)
         if (rv_str_is(name, words[i][0])) {
-            rv_err_hint(c->err, "\"%s\" is written %s here", words[i][0], words[i][1]);
+            rv_err_set_hint(c->err, "\"%s\" is written %s here", words[i][0], words[i][1]);
             return;
         }
     if (near) {
-        rv_err_hint(c->err, "did you mean \"%s\"?", near);
+        rv_err_set_hint(c->err, "did you mean \"%s\"?", near);
         return;
     }
     for (size_t i = 0; i < n && i < MAX_LISTED && len < sizeof(list); i++)
         len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", i ? ", " : "", names[i]);
-    rv_err_hint(c->err, "%s here: %s%s", kind, list, n > MAX_LISTED ? ", ..." : "");
+    rv_err_set_hint(c->err, "%s here: %s%s", kind, list, n > MAX_LISTED ? ", ..." : "");
 }
 
 /* --- Names ------------------------------------------------------------------------------------------------------- */
@@ -99,7 +99,7 @@ static int check_name(struct rv_compile *c, struct rv_expr_node *n)
         return 0;
     rc = RV_EXPR_FAIL(c, n->off, RV_E_NOT_FOUND, "unknown variable \"%s\"", n->name.ptr);
     if (lang_function_find(n->name, false))
-        rv_err_hint(c->err, "%s is a function: write %s(...)", n->name.ptr, n->name.ptr);
+        rv_err_set_hint(c->err, "%s is a function: write %s(...)", n->name.ptr, n->name.ptr);
     else
         hint_names(c, n->name, "variables", c->vars, c->n_vars);
     return rc;
@@ -272,7 +272,7 @@ static int check_macro(struct rv_compile *c, struct rv_expr_node *n, size_t m)
                             macros[m].name, is_map ? "2 or 3 arguments" : "2 arguments");
     if (var->kind != RV_EXPR_NODE_NAME) {
         rc = RV_EXPR_FAIL(c, var->off, RV_E_INVALID, "the first argument of %s() must be a plain name", macros[m].name);
-        rv_err_hint(c->err, "for example output.items.%s(x, x > 1)", macros[m].name);
+        rv_err_set_hint(c->err, "for example output.items.%s(x, x > 1)", macros[m].name);
         return rc;
     }
     if ((rc = check(c, n->a)) < 0)
@@ -330,7 +330,7 @@ static int unknown_function(struct rv_compile *c, const struct rv_expr_node *n)
     }
     rc = RV_EXPR_FAIL(c, n->off, RV_E_NOT_FOUND, "unknown %s \"%s\"", n->a ? "method" : "function", n->name.ptr);
     if (lang_function_find(n->name, !n->a)) {
-        rv_err_hint(c->err, n->a ? "write %s(x)" : "write x.%s(...)", n->name.ptr);
+        rv_err_set_hint(c->err, n->a ? "write %s(x)" : "write x.%s(...)", n->name.ptr);
         return rc;
     }
     for (size_t i = 0; i < RV_COUNT(macros); i++)
@@ -362,7 +362,7 @@ static int check_pattern(struct rv_compile *c, struct rv_expr_node *n)
     } else {
         rc = RV_EXPR_FAIL(c, arg->off, RV_E_INVALID, "%s", rv_err_text(why));
         if (rv_err_hint_text(why))
-            rv_err_hint(c->err, "%s", rv_err_hint_text(why));
+            rv_err_set_hint(c->err, "%s", rv_err_hint_text(why));
     }
     rv_err_free(why);
     return rc;
@@ -391,10 +391,10 @@ static int check_call(struct rv_compile *c, struct rv_expr_node *n)
         size_t n_taken = n->fn->n_args - n->fn->is_method;
         rc = RV_EXPR_FAIL(c, n->off, RV_E_INVALID, "%s() takes %zu argument%s, not %zu", n->fn->name, n_taken,
                           n_taken == 1 ? "" : "s", n->n_items);
-        rv_err_hint(c->err, "write it as %s%s(%s)", n->fn->is_method ? "x." : "", n->fn->name,
-                    n_taken == 0   ? ""
-                    : n_taken == 1 ? "a"
-                                   : "a, b");
+        rv_err_set_hint(c->err, "write it as %s%s(%s)", n->fn->is_method ? "x." : "", n->fn->name,
+                        n_taken == 0   ? ""
+                        : n_taken == 1 ? "a"
+                                       : "a, b");
         return rc;
     }
     for (struct rv_expr_node *arg = n->a ? n->a : n->items; arg; arg = arg == n->a ? n->items : arg->next, i++) {

@@ -25,7 +25,7 @@ static void hint_key(struct rv_eval *ev, const struct rv_value *map, rv_str key)
     }
     near = rv_nearest(key, names, n);
     if (near)
-        rv_err_hint(ev->err, "did you mean \"%s\"?", near);
+        rv_err_set_hint(ev->err, "did you mean \"%s\"?", near);
 }
 
 static void value_text(const struct rv_value *v, rv_buf *b)
@@ -99,7 +99,7 @@ static int report_types(struct rv_eval *ev)
     rc = FAIL(ev, RV_E_INVALID, "no such overload: \"%.*s\" does not take %s and %s", len, token,
               lang_type_text(f->a.type), lang_type_text(f->b.type));
     if (f->a.type != f->b.type && (RV_TBIT(f->a.type) & RV_M_NUMBER) && (RV_TBIT(f->b.type) & RV_M_NUMBER))
-        rv_err_hint(ev->err, "numbers are not converted by themselves: write int(x), uint(x) or double(x)");
+        rv_err_set_hint(ev->err, "numbers are not converted by themselves: write int(x), uint(x) or double(x)");
     return rc;
 }
 

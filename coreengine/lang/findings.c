@@ -256,7 +256,7 @@ int rv_findings_first_error(rv_findings *f, rv_err **err)
             continue;
         rc = RV_FAIL_AT(err, &one.src, RV_E_INVALID, "%s", one.text);
         if (one.hint)
-            rv_err_hint(err, "%s", one.hint);
+            rv_err_set_hint(err, "%s", one.hint);
         return rc;
     }
     return 0;

@@ -110,7 +110,7 @@ static int check(rv_str text, const rv_buf *out, const rv_buf *comments, rv_buf 
         return 0;
     RV_IGNORE(RV_FAIL(err, RV_E_INVALID, "format \"%s\": the layout would change what the file says", name),
               "the hint comes behind it");
-    rv_err_hint(err, "the file stays as it is: a key or text that begins with \"---\" or \"...\" can cause this");
+    rv_err_set_hint(err, "the file stays as it is: a key or text that begins with \"---\" or \"...\" can cause this");
     return RV_E_INVALID;
 }
 

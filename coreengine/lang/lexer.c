@@ -105,7 +105,7 @@ static int expr_lex_string(struct rv_compile *c, bool raw, size_t start)
         if (c->pos >= len) {
             int rc = RV_EXPR_FAIL(c, start, RV_E_PARSE, "string has no closing %.*s", (int)n_quotes,
                                   quote == '"' ? "\"\"\"" : "'''");
-            rv_err_hint(c->err, "a quote inside of a string is written \\%c", quote);
+            rv_err_set_hint(c->err, "a quote inside of a string is written \\%c", quote);
             return rc;
         }
         if (text[c->pos] == quote &&
@@ -179,7 +179,8 @@ static int lex_integer(struct rv_compile *c, size_t start, size_t digits, int ba
     if (errno == ERANGE || end != text + c->pos) {
         int rc =
             RV_EXPR_FAIL(c, start, RV_E_PARSE, "integer \"%.*s\" is too large", (int)(c->pos - start), text + start);
-        rv_err_hint(c->err, "the largest is 9223372036854775807; a number with a point or an exponent may be larger");
+        rv_err_set_hint(c->err,
+                        "the largest is 9223372036854775807; a number with a point or an exponent may be larger");
         return rc;
     }
     if (at(c, c->pos) == 'u' || at(c, c->pos) == 'U') {
@@ -294,7 +295,7 @@ static int lex_punct(struct rv_compile *c)
     /* The likely slips of people who come from other languages. */
     if (ch == '=') {
         int rc = RV_EXPR_FAIL(c, c->pos, RV_E_PARSE, "unexpected \"=\"; equality is \"==\"");
-        rv_err_hint(c->err, "compare with \"==\", for example output.verdict == \"ok\"");
+        rv_err_set_hint(c->err, "compare with \"==\", for example output.verdict == \"ok\"");
         return rc;
     }
     if (ch == '&' || ch == '|')

@@ -196,7 +196,7 @@ static int number_to_json(const struct rv_node *node, json_object **out, rv_err 
         if (rc == RV_E_NOMEM)
             return RV_FAIL(err, RV_E_NOMEM, "convert a number");
         if (rc < 0)
-            value = rv_json_double(node->f64);
+            value = rv_json_new_double(node->f64);
     }
     if (!value)
         return RV_FAIL(err, RV_E_NOMEM, "convert a number");

@@ -26,20 +26,20 @@ static int unexpected(struct rv_compile *c, const char *expected)
     if (c->tok.kind == RV_TOK_END) {
         int rc = RV_EXPR_FAIL(c, c->tok.off, RV_E_PARSE, "unexpected end of the expression, expected %s", expected);
         if (strstr(expected, "conditional"))
-            rv_err_hint(c->err, "write CONDITION ? VALUE : OTHER");
+            rv_err_set_hint(c->err, "write CONDITION ? VALUE : OTHER");
         else if (!strstr(expected, "field name")) /* that says it all */
-            rv_err_hint(c->err, "each bracket has to be closed, and each operator needs a value behind it");
+            rv_err_set_hint(c->err, "each bracket has to be closed, and each operator needs a value behind it");
         return rc;
     }
     rv_str found = {c->e->text + c->tok.off, c->tok.len};
     int rc = RV_EXPR_FAIL(c, c->tok.off, RV_E_PARSE, "unexpected \"%.*s\", expected %s", RV_STR_ARG(found), expected);
     if (strstr(c->e->text, "{{"))
-        rv_err_hint(c->err, "an expression stands without braces: output.x, not {{output.x}}");
+        rv_err_set_hint(c->err, "an expression stands without braces: output.x, not {{output.x}}");
     else if (follows_not(c))
-        rv_err_hint(c->err, "\"not\" is written !");
+        rv_err_set_hint(c->err, "\"not\" is written !");
     for (size_t i = 0; i < RV_COUNT(words); i++)
         if (rv_str_is(found, words[i][0]))
-            rv_err_hint(c->err, "\"%s\" is written %s", words[i][0], words[i][1]);
+            rv_err_set_hint(c->err, "\"%s\" is written %s", words[i][0], words[i][1]);
     return rc;
 }
 
@@ -389,7 +389,7 @@ int lang_expr_parse(struct rv_compile *c, struct rv_expr_node **out)
         return rc;
     if (c->tok.kind == RV_TOK_END) {
         rc = RV_EXPR_FAIL(c, 0, RV_E_PARSE, "empty expression");
-        rv_err_hint(c->err, "write a condition, for example output.verdict == \"ok\", or true");
+        rv_err_set_hint(c->err, "write a condition, for example output.verdict == \"ok\", or true");
         return rc;
     }
     rc = parse_expr(c, out);

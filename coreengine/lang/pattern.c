@@ -25,7 +25,7 @@ static int refuse(int number, const char *shown, rv_err **err)
         return RV_FAIL(err, RV_E_NOMEM, "no memory to compile a pattern");
     pcre2_get_error_message(number, text, sizeof text);
     int rc = RV_FAIL(err, RV_E_PARSE, "pattern %s: %s", shown, (const char *)text);
-    rv_err_hint(err, "a character that stands for itself, such as ( or [, has a backslash before it");
+    rv_err_set_hint(err, "a character that stands for itself, such as ( or [, has a backslash before it");
     return rc;
 }
 
@@ -129,7 +129,7 @@ int rv_pattern_test(const rv_pattern *p, rv_str text, size_t *steps, bool *out, 
         rc == PCRE2_ERROR_HEAPLIMIT) {
         rc = RV_FAIL(err, RV_E_LIMIT, "pattern %s takes more than %zu steps on a text of %zu bytes", p->shown, allowed,
                      text.len);
-        rv_err_hint(err, "a repeat within a repeat, such as (a+)+, tries every way to divide the text");
+        rv_err_set_hint(err, "a repeat within a repeat, such as (a+)+, tries every way to divide the text");
         return rc;
     }
     return RV_FAIL(err, RV_E_INVALID, "pattern %s: the text is not UTF-8", p->shown);

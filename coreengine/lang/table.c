@@ -91,7 +91,7 @@ static int quoted_cell(struct csv *c, rv_err **err)
     for (;;) {
         if (t->len == 0) {
             int rc = RV_FAIL_AT(err, &begin, RV_E_PARSE, "a quoted cell does not end");
-            rv_err_hint(err, "a quote inside a quoted cell is written twice");
+            rv_err_set_hint(err, "a quote inside a quoted cell is written twice");
             return rc;
         }
         if (t->ptr[0] == '"' && !(t->len > 1 && t->ptr[1] == '"'))
@@ -104,7 +104,7 @@ static int quoted_cell(struct csv *c, rv_err **err)
     if (t->len > 0 && t->ptr[0] != ',' && !at_line_end(*t)) {
         const struct rv_src src = {c->out->name, c->line, column_of(c)};
         int rc = RV_FAIL_AT(err, &src, RV_E_PARSE, "a comma is missing behind a quoted cell");
-        rv_err_hint(err, "a quote inside a quoted cell is written twice");
+        rv_err_set_hint(err, "a quote inside a quoted cell is written twice");
         return rc;
     }
     return 0;
@@ -187,7 +187,7 @@ static int read_row(struct csv *c, rv_err **err)
     if (rc == 0 && n != n_names) {
         rc = RV_FAIL_AT(err, &src, RV_E_PARSE, "the row has %zu cell%s, the first line names %zu column%s", n,
                         n == 1 ? "" : "s", n_names, n_names == 1 ? "" : "s");
-        rv_err_hint(err, "a cell with a comma in it stands in double quotes");
+        rv_err_set_hint(err, "a cell with a comma in it stands in double quotes");
     }
     if (rc < 0) {
         json_object_put(row);
@@ -204,7 +204,7 @@ static int read_csv(rv_str text, struct builder *b, rv_err **err)
 
     if (rv_str_trim(c.rest).len == 0) {
         rc = RV_FAIL_AT(err, &src, RV_E_INVALID, "the table is empty");
-        rv_err_hint(err, "the first line names the columns, for example: question,answer");
+        rv_err_set_hint(err, "the first line names the columns, for example: question,answer");
         return rc;
     }
     c.text = c.rest.ptr;
@@ -314,7 +314,7 @@ static int check_text(rv_str text, const char *name, rv_err **err)
     int rc = *zero
                  ? RV_FAIL_AT(err, &src, RV_E_INVALID, "the byte 0x%02x is not valid UTF-8 here", (unsigned char)*zero)
                  : RV_FAIL_AT(err, &src, RV_E_INVALID, "a NUL byte is here, which a text does not have");
-    rv_err_hint(err, *zero ? "save the file as UTF-8" : "take it out");
+    rv_err_set_hint(err, *zero ? "save the file as UTF-8" : "take it out");
     return rc;
 }
 
@@ -344,7 +344,7 @@ int rv_table_parse(rv_str text, const char *name, struct rv_table *out, rv_err *
         rc = kinds[kind].read(text, &b, err);
     } else {
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "\"%s\" is not a table", name);
-        rv_err_hint(err, "tables end with .csv, .jsonl, .ndjson, .yaml, .yml or .json");
+        rv_err_set_hint(err, "tables end with .csv, .jsonl, .ndjson, .yaml, .yml or .json");
     }
     if (rc < 0) {
         json_object_put(b.rows);

@@ -152,7 +152,7 @@ static void hint_key(json_object *obj, rv_str segment, rv_err **err)
     size_t n = 0;
 
     if (json_object_is_type(obj, json_type_array)) {
-        rv_err_hint(err, "that list has %zu elements, counted from 0", json_object_array_length(obj));
+        rv_err_set_hint(err, "that list has %zu elements, counted from 0", json_object_array_length(obj));
         return;
     }
     if (!json_object_is_type(obj, json_type_object))
@@ -164,10 +164,10 @@ static void hint_key(json_object *obj, rv_str segment, rv_err **err)
     }
     near = rv_nearest(segment, names, n);
     if (near)
-        rv_err_hint(err, "did you mean \"%s\"?", near);
+        rv_err_set_hint(err, "did you mean \"%s\"?", near);
     else if (n > 0)
-        rv_err_hint(err, "there is \"%s\"%s%s%s%s", names[0], n > 1 ? ", \"" : "", n > 1 ? names[1] : "",
-                    n > 1 ? "\"" : "", n > 2 ? ", ..." : "");
+        rv_err_set_hint(err, "there is \"%s\"%s%s%s%s", names[0], n > 1 ? ", \"" : "", n > 1 ? names[1] : "",
+                        n > 1 ? "\"" : "", n > 2 ? ", ..." : "");
 }
 
 /* `in` is the value that has no `segment`, or NULL if that is not known. */

@@ -92,9 +92,9 @@ static int take_filter(struct reader *r, struct rv_filter *f)
                         RV_STR_ARG(r->ph->path), RV_STR_ARG(name), RV_STR_ARG(name));
         near = rv_nearest(name, names, RV_COUNT(filters));
         if (near)
-            rv_err_hint(r->err, "did you mean \"%s\"?", near);
+            rv_err_set_hint(r->err, "did you mean \"%s\"?", near);
         else
-            rv_err_hint(r->err, "filters are default, json, join, truncate, indent");
+            rv_err_set_hint(r->err, "filters are default, json, join, truncate, indent");
         return rc;
     }
     *f = (struct rv_filter){.kind = filters[i].kind};
@@ -108,7 +108,7 @@ static int take_filter(struct reader *r, struct rv_filter *f)
     if (rc < 0) {
         rc = RV_FAIL_AT(r->err, &r->ph->src, RV_E_PARSE, "\"{{%.*s | %s\" lacks %s that fits", RV_STR_ARG(r->ph->path),
                         filters[i].name, filters[i].has_text ? "a text" : "a number");
-        rv_err_hint(r->err, "write it as in {{%.*s | %s}}", RV_STR_ARG(r->ph->path), filters[i].example);
+        rv_err_set_hint(r->err, "write it as in {{%.*s | %s}}", RV_STR_ARG(r->ph->path), filters[i].example);
         return rc;
     }
     return 0;

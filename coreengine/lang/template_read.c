@@ -93,7 +93,7 @@ static void keep_path(struct reader *r, rv_str path)
 static void hint_at_names(const struct reader *r)
 {
     if (is_beyond_ascii(here(r)))
-        rv_err_hint(r->err, RV_TEMPLATE_NAMES);
+        rv_err_set_hint(r->err, RV_TEMPLATE_NAMES);
 }
 
 /* a.b.c, .a.b or a single dot. *is_one: a path begins here. */
@@ -182,7 +182,7 @@ static int take_value(struct reader *r)
         return 0; /* of another language */
     rc = RV_FAIL_AT(r->err, &r->tag.ph.src, RV_E_PARSE, "\"{{%.*s\" is not followed by \"}}\"",
                     (int)rv_utf8_cut(r->tag.ph.path, 80).len, r->tag.ph.path.ptr);
-    rv_err_hint(r->err, "a placeholder is a path, such as {{plan.goal}}; write \\{{ for two braces that are text");
+    rv_err_set_hint(r->err, "a placeholder is a path, such as {{plan.goal}}; write \\{{ for two braces that are text");
     hint_at_names(r);
     return rc;
 }

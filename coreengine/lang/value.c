@@ -333,7 +333,7 @@ static int scalar_to_json(struct rv_eval *ev, const struct rv_value *v, json_obj
             ev->fault.text = RV_STR_LIT("a JSON number");
             return -1;
         }
-        *out = rv_json_double(v->as.d);
+        *out = rv_json_new_double(v->as.d);
         break;
     case RV_T_STRING:
         *out = json_object_new_string_len(v->as.s.ptr, (int)v->as.s.len);

@@ -72,7 +72,7 @@ static int kept_form(json_object *edge, json_object **out, rv_err **err)
     json_object_object_get_ex(edge, "weight", &weight);
     int rc = rv_json_dup(edge, out, err);
     if (rc == 0 && weight && json_object_get_double(weight) != w)
-        rc = rv_json_set_take(*out, "weight", rv_json_double(w), err);
+        rc = rv_json_set_take(*out, "weight", rv_json_new_double(w), err);
     if (rc < 0) {
         json_object_put(*out);
         *out = NULL;

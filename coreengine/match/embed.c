@@ -13,10 +13,10 @@ static void embed_local(rv_str text, size_t dims, float *out)
     unsigned char digest[64];
     double sum = 0;
 
-    rv_sha512(text, digest);
+    rv_sha512_make(text, digest);
     for (size_t i = 0; i < dims; i++) {
         if (i > 0 && i % 32 == 0)
-            rv_sha512((rv_str){(const char *)digest, sizeof digest}, digest);
+            rv_sha512_make((rv_str){(const char *)digest, sizeof digest}, digest);
         unsigned u = digest[i % 32 * 2] | (unsigned)digest[i % 32 * 2 + 1] << 8;
         double x = u / 32767.5 - 1;
         sum += x * x;
@@ -129,7 +129,7 @@ int rv_embed_text(rv_str provider, rv_str text, size_t dims, float *out, rv_err 
 
     if (!is_local && !rv_str_is(provider, RV_EMBED_NGRAM)) {
         int rc = RV_FAIL(err, RV_E_INVALID, "\"%.*s\" does not embed texts without a model", RV_STR_ARG(provider));
-        rv_err_hint(err, "use " RV_EMBED_NGRAM ", or " RV_EMBED_LOCAL " in tests");
+        rv_err_set_hint(err, "use " RV_EMBED_NGRAM ", or " RV_EMBED_LOCAL " in tests");
         return rc;
     }
     if (dims < 1 || dims > RV_VECTOR_MAX_DIMS)

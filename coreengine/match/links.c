@@ -111,7 +111,7 @@ static void add_edge(struct links *l, rv_str name)
 
     rv_json_build(&b, edge, "target", json_object_new_string_len(name.ptr, (int)name.len));
     rv_json_build_text(&b, edge, "relation", "links_to");
-    rv_json_build(&b, edge, "weight", rv_json_double(1));
+    rv_json_build(&b, edge, "weight", rv_json_new_double(1));
     l->rc = b.rc;
 }
 

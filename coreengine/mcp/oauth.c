@@ -76,7 +76,7 @@ static void take_random(rv_oauth *o, const unsigned char *random)
         rv_wipe(word.ptr, word.len);
     }
     rv_buf_fini(&word);
-    rv_hex(random + 32, sizeof o->state_word / 2, o->state_word);
+    rv_hex_make(random + 32, sizeof o->state_word / 2, o->state_word);
     o->state_word[sizeof o->state_word - 1] = '\0';
     memcpy(o->assertion_id, random + 48, sizeof o->assertion_id);
     memcpy(o->seed, random + 64, sizeof o->seed);
@@ -167,10 +167,10 @@ static int check_issuer(rv_oauth *o, rv_err **err)
     if (!o->config.client_id)
         return 0;
     int rc = RV_FAIL(err, RV_E_DENIED, "the server names another authorization server than before");
-    rv_err_hint(err,
-                "the configured client id belongs to the one before; if the change is right, run `reeve mcp logout "
-                "PIPELINE %s` and register reeve with the new one",
-                o->config.server);
+    rv_err_set_hint(err,
+                    "the configured client id belongs to the one before; if the change is right, run `reeve mcp logout "
+                    "PIPELINE %s` and register reeve with the new one",
+                    o->config.server);
     return rc;
 }
 
@@ -180,7 +180,7 @@ static int ask_person(rv_oauth *o, rv_err **err)
 
     if (!o->config.redirect_uri) {
         int rc = RV_FAIL(err, RV_E_DENIED, "a person has to approve the access to the server");
-        rv_err_hint(err, "run `reeve mcp login PIPELINE %s`", o->config.server);
+        rv_err_set_hint(err, "run `reeve mcp login PIPELINE %s`", o->config.server);
         return rc;
     }
     return oauth_client(o, &secret) ? oauth_write_person(o, err) : oauth_write_registration(o, err);

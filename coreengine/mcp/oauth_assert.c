@@ -36,7 +36,7 @@ static void write_claims(const rv_oauth *o, const char *client_id, rv_buf *out)
     char id[2 * OAUTH_ID_BYTES + 1] = "";
     rv_jw w = rv_jw_on(out);
 
-    rv_hex(o->assertion_id, sizeof o->assertion_id, id);
+    rv_hex_make(o->assertion_id, sizeof o->assertion_id, id);
     id[sizeof id - 1] = '\0';
     rv_jw_obj(&w);
     rv_jw_kv_text(&w, "iss", client_id);
@@ -78,7 +78,7 @@ int oauth_put_assertion(rv_oauth *o, const char *client_id, rv_err **err)
         !oauth_supports(o->metadata, key_name, rv_signer_algorithm(&key))) {
         rc = RV_FAIL(err, RV_E_DENIED, "the authorization server takes no assertion signed with %s",
                      rv_signer_algorithm(&key));
-        rv_err_hint(err, "write a private_key on P-256 for ES256, or of RSA for RS256");
+        rv_err_set_hint(err, "write a private_key on P-256 for ES256, or of RSA for RS256");
     }
     if (rc == 0)
         rc = sign(o, &key, client_id, &jwt, err);
@@ -195,7 +195,7 @@ int oauth_assertion(rv_oauth *o, rv_str *out, rv_err **err)
     if (!fits) {
         rc = RV_FAIL(err, RV_E_DENIED, "the assertion is not for the authorization server of the server, %.*s", 300,
                      o->issuer);
-        rv_err_hint(err, "its audience (the claim aud) has to name that one; it was not sent");
+        rv_err_set_hint(err, "its audience (the claim aud) has to name that one; it was not sent");
         return rc;
     }
     *out = jwt;

@@ -189,7 +189,7 @@ int oauth_write_registration(rv_oauth *o, rv_err **err)
 
     if (rc == 0 && !url) {
         rc = RV_FAIL(err, RV_E_DENIED, "the authorization server wants a client id");
-        rv_err_hint(err, "register reeve with it, and write the client id into the configuration of the server");
+        rv_err_set_hint(err, "register reeve with it, and write the client id into the configuration of the server");
     }
     if (rc < 0)
         return rc;

@@ -145,7 +145,7 @@ static int bad_number(const struct parser *p, const struct clause *c, const stru
     int rc = REM_FAIL(&p->s, w->at, RV_REM_BAD_NUMBER, "\"%.*s\" is not a number: %s takes %s", REM_QUOTE(w->text),
                       c->word, legal);
 
-    rv_err_hint(p->s.err, "quote the word \"%s\" if it belongs to the text", c->word);
+    rv_err_set_hint(p->s.err, "quote the word \"%s\" if it belongs to the text", c->word);
     return rc;
 }
 
@@ -160,7 +160,7 @@ static int set_int(const struct parser *p, const struct clause *c, const struct 
     if (n < min || n > max) {
         rc = REM_FAIL(&p->s, w->at, RV_REM_OUT_OF_RANGE, "%s %.*s is out of range (%d to %d)", c->word,
                       REM_QUOTE(w->text), min, max);
-        rv_err_hint(p->s.err, "the nearest value is %d", n < min ? min : max);
+        rv_err_set_hint(p->s.err, "the nearest value is %d", n < min ? min : max);
         return rc;
     }
     *out = (int)n;
@@ -177,7 +177,7 @@ static int set_share(const struct parser *p, const struct clause *c, const struc
     if (!(d >= 0 && d <= 1)) {
         rc = REM_FAIL(&p->s, w->at, RV_REM_OUT_OF_RANGE, "%s %.*s is out of range (0 to 1)", c->word,
                       REM_QUOTE(w->text));
-        rv_err_hint(p->s.err, "the nearest value is %d", d < 0 ? 0 : 1);
+        rv_err_set_hint(p->s.err, "the nearest value is %d", d < 0 ? 0 : 1);
         return rc;
     }
     *out = d;
@@ -207,9 +207,9 @@ static int set_table(struct parser *p, const struct rem_word *w)
     rc = REM_FAIL(&p->s, w->at, RV_REM_UNKNOWN_TABLE, "\"%.*s\" is not a table that can be searched (%s)",
                   REM_QUOTE(w->text), rv_buf_cstr(&all));
     if (near)
-        rv_err_hint(p->s.err, "did you mean %s?", near);
+        rv_err_set_hint(p->s.err, "did you mean %s?", near);
     else
-        rv_err_hint(p->s.err, "quote the word \"FROM\" if it belongs to the text");
+        rv_err_set_hint(p->s.err, "quote the word \"FROM\" if it belongs to the text");
     rv_buf_fini(&all);
     return rc;
 }
@@ -302,10 +302,10 @@ static int missing_text(const struct parser *p)
                       p->q.mode == RV_REM_TRAVERSE ? "a key to start at" : "a text to look for");
 
     if (p->q.mode == RV_REM_TRAVERSE)
-        rv_err_hint(p->s.err, "write TRAVERSE my-key DEPTH 2");
+        rv_err_set_hint(p->s.err, "write TRAVERSE my-key DEPTH 2");
     else
-        rv_err_hint(p->s.err, "write %s the words to look for %s", mode,
-                    p->q.mode == RV_REM_SEARCH ? "FROM moments" : "THRESHOLD 0.3");
+        rv_err_set_hint(p->s.err, "write %s the words to look for %s", mode,
+                        p->q.mode == RV_REM_SEARCH ? "FROM moments" : "THRESHOLD 0.3");
     return rc;
 }
 
@@ -320,7 +320,7 @@ static int read_clause(struct parser *p, const struct rem_words *words, size_t *
         return set(p, c, w);
     if (c && *i + 1 == words->n) {
         int rc = REM_FAIL(&p->s, w->at, RV_REM_MISSING_VALUE, "%s clause requires a value", c->word);
-        rv_err_hint(p->s.err, "quote the word \"%s\" if it belongs to the text", c->word);
+        rv_err_set_hint(p->s.err, "quote the word \"%s\" if it belongs to the text", c->word);
         return rc;
     }
     if (c)
@@ -425,7 +425,7 @@ static int read_keys(struct parser *p, rv_str rest)
     if (rc < 0 || p->q.n_keys)
         return rc;
     rc = REM_FAIL(&p->s, p->s.text.ptr + p->s.text.len, RV_REM_MISSING_KEY, "LOOKUP requires at least one key");
-    rv_err_hint(p->s.err, "write LOOKUP my-key, or several keys with commas between them");
+    rv_err_set_hint(p->s.err, "write LOOKUP my-key, or several keys with commas between them");
     return rc;
 }
 
@@ -442,9 +442,10 @@ static int unknown_mode(const struct parser *p, rv_str word)
                   "unknown mode \"%.*s\": a query begins with LOOKUP, SEARCH, FUZZY, TRAVERSE, SQL or SELECT",
                   REM_QUOTE(word));
     if (near)
-        rv_err_hint(p->s.err, "did you mean %s?", near);
+        rv_err_set_hint(p->s.err, "did you mean %s?", near);
     else
-        rv_err_hint(p->s.err, "for a question in plain words write SEARCH before it, with FROM and a table behind it");
+        rv_err_set_hint(p->s.err,
+                        "for a question in plain words write SEARCH before it, with FROM and a table behind it");
     return rc;
 }
 
@@ -460,7 +461,7 @@ static int take_sql(struct parser *p, rv_str statement)
         return 0;
     }
     rc = REM_FAIL(&p->s, p->s.text.ptr + p->s.text.len, RV_REM_MISSING_STATEMENT, "SQL requires a statement");
-    rv_err_hint(p->s.err, "write SQL SELECT name, created_at FROM moments ORDER BY created_at DESC LIMIT 10");
+    rv_err_set_hint(p->s.err, "write SQL SELECT name, created_at FROM moments ORDER BY created_at DESC LIMIT 10");
     return rc;
 }
 
@@ -536,7 +537,7 @@ static int take_text(struct parser *p, rv_str text)
     trimmed = rv_str_trim(p->s.text);
     if (trimmed.len == 0) {
         rc = REM_FAIL(&p->s, p->s.text.ptr, RV_REM_EMPTY_QUERY, "Empty query string");
-        rv_err_hint(p->s.err, "a query begins with LOOKUP, SEARCH, FUZZY, TRAVERSE, SQL or SELECT");
+        rv_err_set_hint(p->s.err, "a query begins with LOOKUP, SEARCH, FUZZY, TRAVERSE, SQL or SELECT");
         return rc;
     }
     p->s.start = rem_mark(&p->s, trimmed.ptr, RV_REM_OK);

@@ -124,7 +124,7 @@ int rem_sql_not_portable(const struct sql *p, size_t token, const char *portable
     int rc = SQL_FAIL(p, token, RV_REM_NOT_PORTABLE, "\"%.*s\" is not in the subset of SQL",
                       REM_QUOTE(rv_rem_sql_at(p, token)->raw));
 
-    rv_err_hint(p->s.err, "%s", portable);
+    rv_err_set_hint(p->s.err, "%s", portable);
     return rc;
 }
 
@@ -139,12 +139,12 @@ int rem_sql_unexpected(const struct sql *p, const char *what)
         if (rv_rem_sql_at(p, p->pos + 1)->kind == SQL_END)
             return SQL_FAIL(p, p->pos, RV_REM_SQL_SYNTAX, "the statement ends where %s should stand", what);
         rc = SQL_FAIL(p, p->pos + 1, RV_REM_MANY_STATEMENTS, "a second statement begins here");
-        rv_err_hint(p->s.err, "send one statement at a time");
+        rv_err_set_hint(p->s.err, "send one statement at a time");
         return rc;
     }
     if (t->kind == SQL_WORD && is_listed(t->value, writing, RV_COUNT(writing)) && !rem_is_word(t->value, "FETCH")) {
         rc = SQL_FAIL(p, p->pos, RV_REM_NOT_A_QUERY, "%.*s is not allowed: statements only read", RV_STR_ARG(t->value));
-        rv_err_hint(p->s.err, "a statement begins with SELECT, WITH or VALUES and contains no other statement");
+        rv_err_set_hint(p->s.err, "a statement begins with SELECT, WITH or VALUES and contains no other statement");
         return rc;
     }
     for (size_t i = 0; t->kind == SQL_WORD && i < RV_COUNT(foreign); i++)
@@ -166,7 +166,7 @@ int rem_sql_name(struct sql *p, const char *what, rv_str *out)
             rem_is_word((rv_str){t->value.ptr, strlen(catalogs[i])}, catalogs[i])) {
             rc = SQL_FAIL(p, p->pos, RV_REM_DENIED_NAME, "\"%.*s\" belongs to the database and cannot be read",
                           REM_QUOTE(t->value));
-            rv_err_hint(p->s.err, "no name of a statement begins with %s", catalogs[i]);
+            rv_err_set_hint(p->s.err, "no name of a statement begins with %s", catalogs[i]);
             return rc;
         }
     *out = t->value;
@@ -211,7 +211,7 @@ int rem_sql_enter(struct sql *p)
     if (++p->depth <= RV_REM_MAX_SQL_DEPTH)
         return 0;
     rc = SQL_FAIL(p, p->pos, RV_REM_TOO_DEEP, "nested more than %d levels deep", RV_REM_MAX_SQL_DEPTH);
-    rv_err_hint(p->s.err, "name the parts: WITH part AS (SELECT ...) SELECT ... FROM part");
+    rv_err_set_hint(p->s.err, "name the parts: WITH part AS (SELECT ...) SELECT ... FROM part");
     return rc;
 }
 
@@ -418,9 +418,9 @@ static int check_refs(struct sql *p)
         rc = SQL_FAIL(p, r->token, r->is_qualifier ? RV_REM_UNKNOWN_TABLE : RV_REM_UNKNOWN_COLUMN,
                       "\"%.*s\" is not a %s of this statement", REM_QUOTE(name), r->is_qualifier ? "table" : "column");
         if (!r->is_qualifier && (hint = rv_nearest(name, near, n_near)))
-            rv_err_hint(p->s.err, "did you mean %s?", hint);
+            rv_err_set_hint(p->s.err, "did you mean %s?", hint);
         else if (!r->is_qualifier && rv_rem_sql_at(p, r->token)->kind == SQL_NAME)
-            rv_err_hint(p->s.err, "a text is written in single quotes");
+            rv_err_set_hint(p->s.err, "a text is written in single quotes");
     }
     return rc;
 }
@@ -446,7 +446,7 @@ static int check_strict(struct sql *p, struct rv_rem_sql *out)
     if (first->kind != SQL_WORD || !is_listed(first->value, reading, RV_COUNT(reading))) {
         rc = SQL_FAIL(p, p->pos, RV_REM_NOT_A_QUERY,
                       "a statement begins with SELECT, WITH or VALUES, not with \"%.*s\"", REM_QUOTE(first->raw));
-        rv_err_hint(p->s.err, "statements only read; other modes are LOOKUP, SEARCH, FUZZY and TRAVERSE");
+        rv_err_set_hint(p->s.err, "statements only read; other modes are LOOKUP, SEARCH, FUZZY and TRAVERSE");
         return rc;
     }
     rc = rem_sql_query(p);
@@ -482,7 +482,7 @@ static int check_compat(struct sql *p, struct rv_rem_sql *out)
             continue;
         rc = REM_FAIL(&p->s, text.ptr + i, RV_REM_BLOCKED_KEYWORD, "Blocked SQL keyword detected. %.*s is not allowed",
                       (int)n, text.ptr + i);
-        rv_err_hint(p->s.err, "DROP, TRUNCATE, ALTER, CREATE, GRANT and REVOKE are refused, in literals too");
+        rv_err_set_hint(p->s.err, "DROP, TRUNCATE, ALTER, CREATE, GRANT and REVOKE are refused, in literals too");
         return rc;
     }
     for (size_t i = 0; i < p->n; i++) {
@@ -535,7 +535,7 @@ static int check(struct sql *p, rv_str text, struct rv_rem_sql *out)
         rc = rem_sql_lex(p);
     if (rc == 0 && p->n == 1) {
         rc = SQL_FAIL(p, 0, RV_REM_MISSING_STATEMENT, "there is no statement");
-        rv_err_hint(p->s.err, "write SELECT name, created_at FROM moments ORDER BY created_at DESC LIMIT 10");
+        rv_err_set_hint(p->s.err, "write SELECT name, created_at FROM moments ORDER BY created_at DESC LIMIT 10");
     }
     if (rc == 0)
         rc = list_literals(p, out);

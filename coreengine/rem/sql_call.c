@@ -114,15 +114,15 @@ static int unknown(struct sql *p, size_t at)
     near = rv_nearest(name, names, RV_COUNT(names));
     for (size_t i = 0; i < RV_COUNT(foreign); i++)
         if (rem_is_word(name, foreign[i].name)) {
-            rv_err_hint(p->s.err, "%s", foreign[i].portable);
+            rv_err_set_hint(p->s.err, "%s", foreign[i].portable);
             return rc;
         }
     if (near)
-        rv_err_hint(p->s.err, "did you mean %s?", near);
+        rv_err_set_hint(p->s.err, "did you mean %s?", near);
     else
-        rv_err_hint(p->s.err,
-                    "the functions are count, sum, avg, min, max, lower, length, substr, coalesce, round, now "
-                    "and others; the reference of the REM dialect lists them");
+        rv_err_set_hint(p->s.err,
+                        "the functions are count, sum, avg, min, max, lower, length, substr, coalesce, round, now "
+                        "and others; the reference of the REM dialect lists them");
     return rc;
 }
 

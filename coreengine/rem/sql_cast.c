@@ -124,7 +124,7 @@ static int to_time(struct sql *p, struct sql_operand *o, bool to_date)
         const struct sql_token *t = rv_rem_sql_at(p, o->first);
         if (!rem_sql_read_time(t->value, &o->us, &reads_date)) {
             rc = SQL_FAIL(p, o->first, RV_REM_BAD_NUMBER, "\"%.*s\" is not a time", REM_QUOTE(t->value));
-            rv_err_hint(p->s.err, "write a time such as '2026-01-31' or '2026-01-31T09:30:00Z'");
+            rv_err_set_hint(p->s.err, "write a time such as '2026-01-31' or '2026-01-31T09:30:00Z'");
             return rc;
         }
         o->has_us = true;

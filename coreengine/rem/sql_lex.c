@@ -271,7 +271,7 @@ static int read_operator(struct lexer *l, struct sql_token *t)
     for (size_t i = 0; is_strict && i < RV_COUNT(foreign); i++)
         if (starts(l, foreign[i].text) && !starts(l, "::")) {
             rc = LEX_FAIL(l, l->at, RV_REM_NOT_PORTABLE, "\"%s\" is not in the subset of SQL", foreign[i].text);
-            rv_err_hint(l->p->s.err, "%s", foreign[i].portable);
+            rv_err_set_hint(l->p->s.err, "%s", foreign[i].portable);
             return rc;
         }
     for (size_t i = 0; i < RV_COUNT(operators); i++)

@@ -113,7 +113,7 @@ static int unknown_table(struct sql *p, size_t at)
     rc = SQL_FAIL(p, at, RV_REM_UNKNOWN_TABLE, "\"%.*s\" is not a table that can be read (%s)", REM_QUOTE(name),
                   rv_buf_cstr(&all));
     if (near)
-        rv_err_hint(p->s.err, "did you mean %s?", near);
+        rv_err_set_hint(p->s.err, "did you mean %s?", near);
     rv_buf_fini(&all);
     return rc;
 }
@@ -200,12 +200,12 @@ static int read_source(struct sql *p)
     if (rc == 0 && rem_sql_is(p, p->pos, "(")) {
         rc =
             SQL_FAIL(p, at, RV_REM_UNKNOWN_FUNCTION, "the function \"%.*s\" cannot stand for a table", REM_QUOTE(name));
-        rv_err_hint(p->s.err, "to look into a list of JSON write 'value' = ANY(tags)");
+        rv_err_set_hint(p->s.err, "to look into a list of JSON write 'value' = ANY(tags)");
         return rc;
     }
     if (rc == 0 && rem_sql_is(p, p->pos, ".")) {
         rc = SQL_FAIL(p, at, RV_REM_DENIED_NAME, "\"%.*s\" is the name of a schema: tables have none", REM_QUOTE(name));
-        rv_err_hint(p->s.err, "write the name of the table alone");
+        rv_err_set_hint(p->s.err, "write the name of the table alone");
         return rc;
     }
     if (rc == 0)

@@ -168,7 +168,7 @@ int rem_sql_add_interval(struct sql *p, const struct sql_operand *interval, int 
         if (!next_part(&text, unit_behind, &n, &unit)) {
             rc = SQL_FAIL(p, (size_t)(t - p->tokens), RV_REM_BAD_NUMBER, "\"%.*s\" is not an interval",
                           REM_QUOTE(t->value));
-            rv_err_hint(p->s.err, "write a number and a unit, such as '7 days' or '2 hours 30 minutes'");
+            rv_err_set_hint(p->s.err, "write a number and a unit, such as '7 days' or '2 hours 30 minutes'");
             return rc;
         }
         result = units[unit].months ? add_months(result, (int64_t)sign * n * units[unit].months)

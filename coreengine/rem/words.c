@@ -37,7 +37,7 @@ static int read_quoted(struct splitter *r)
         return 0;
     }
     rc = REM_FAIL(r->s, open, RV_REM_UNTERMINATED, "the quote %c has no end", *open);
-    rv_err_hint(r->s->err, "end the quoted text with %c; write \\%c for the character itself", *open, *open);
+    rv_err_set_hint(r->s->err, "end the quoted text with %c; write \\%c for the character itself", *open, *open);
     return rc;
 }
 
@@ -59,7 +59,7 @@ static int read_word(struct splitter *r, struct rem_word *w)
             put(r, *r->p++, false);
         } else if (r->p + 1 == r->end) {
             rc = REM_FAIL(r->s, r->p, RV_REM_BAD_ESCAPE, "the backslash at the end escapes nothing");
-            rv_err_hint(r->s->err, "write \\\\ for a backslash");
+            rv_err_set_hint(r->s->err, "write \\\\ for a backslash");
             return rc;
         } else {
             put(r, r->p[1], true);

@@ -85,7 +85,7 @@ int questions_check(rv_run *run, const struct rv_response *r, int64_t now_us, rv
     rc = RV_FAIL(err, RV_E_NOT_FOUND, "no interrupt \"%.*s\" waits for an answer",
                  RV_STR_ARG(rv_utf8_cut(r->interrupt_id, RV_ID_MAX)));
     name_open(run, &hint);
-    rv_err_hint(err, "%s", rv_buf_cstr(&hint));
+    rv_err_set_hint(err, "%s", rv_buf_cstr(&hint));
     rv_buf_fini(&hint);
     return rc;
 }

@@ -36,7 +36,7 @@ int srv_call_key(const struct srv_call *c, const char *session, char **key, char
     rv_hash_add(&h, rv_str_of(c->route->path));
     rv_hash_add(&h, rv_str_of(session));
     rv_hash_add(&h, c->req->body);
-    rv_hash_hex(&h, hash);
+    rv_hash_finish_hex(&h, hash);
     if (rc == 0 && *key && strlen(*key) > MAX_KEY) {
         rc = RV_FAIL(err, RV_E_INVALID, "Idempotency-Key has at most %d bytes", MAX_KEY);
         free(*key);

@@ -96,7 +96,7 @@ static int take_session(const struct srv_call *c, struct srv_turn_ask *a, rv_err
     if (rc == 0 && a->session && strlen(a->session) > RV_STORE_MAX_ID) {
         rc = RV_FAIL(err, RV_E_INVALID, "X-Session-Id has %zu bytes, at most %d are allowed", strlen(a->session),
                      RV_STORE_MAX_ID);
-        rv_err_hint(err, "send the id of a session, or leave the header out for a new one");
+        rv_err_set_hint(err, "send the id of a session, or leave the header out for a new one");
     }
     return rc;
 }
@@ -277,7 +277,7 @@ static int go_on_from(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
         snprintf(c->param, sizeof c->param, "previous_response_id");
         c->code = "previous_response_not_found";
         rc = RV_FAIL(err, RV_E_INVALID, "previous_response_id: the response \"%.100s\" does not exist", id);
-        rv_err_hint(err, "send the id of a response of this server, or the id of its session as X-Session-Id");
+        rv_err_set_hint(err, "send the id of a response of this server, or the id of its session as X-Session-Id");
     } else if (rc == 0 && a->session && strcmp(a->session, session) != 0) {
         snprintf(c->param, sizeof c->param, "previous_response_id");
         rc = RV_FAIL(err, RV_E_INVALID, "previous_response_id: \"%.100s\" is of another session than X-Session-Id", id);
@@ -313,7 +313,7 @@ static int ask_model(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
         const char *hint = rv_err_hint_text(cause);
         rc = RV_FAIL(err, rc, "the model \"%.100s\" does not exist", a->agent);
         bool is_near = hint && strncmp(hint, "did you mean", 12) == 0; /* the others tell of the command line */
-        rv_err_hint(err, "%s%sGET /v1/models lists those that do", is_near ? hint : "", is_near ? "; " : "");
+        rv_err_set_hint(err, "%s%sGET /v1/models lists those that do", is_near ? hint : "", is_near ? "; " : "");
         rv_err_free(cause);
     }
     if (rc == 0)

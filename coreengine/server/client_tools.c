@@ -182,7 +182,7 @@ static int nobody_waits(rv_err **err)
 {
     int rc = RV_FAIL(err, RV_E_STATE, "no tool of the client waits for these results");
 
-    rv_err_hint(err, "name the session with X-Session-Id, and the calls as they were told");
+    rv_err_set_hint(err, "name the session with X-Session-Id, and the calls as they were told");
     return rc;
 }
 

@@ -197,7 +197,7 @@ int srv_collection_remove(struct srv_call *c, rv_err **err)
 
     if (rc == 0 && how.n == 0) {
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "the session \"%.200s\" is not in the collection", c->args[1]);
-        rv_err_hint(err, "GET /collections/{id}/sessions lists those that are");
+        rv_err_set_hint(err, "GET /collections/{id}/sessions lists those that are");
     }
     if (rc < 0)
         return rc;

@@ -115,9 +115,9 @@ static int unknown_member(json_object *known, const char *inside, const char *ke
                      RV_STR_ARG(rv_utf8_cut(rv_str_of(key), 64)), inside ? " in \"" : "", inside ? inside : "",
                      inside ? "\"" : "");
     if (nearest)
-        rv_err_hint(err, "did you mean \"%s\"?", nearest);
+        rv_err_set_hint(err, "did you mean \"%s\"?", nearest);
     else
-        rv_err_hint(err, "these are known: %s", rv_buf_cstr(&list));
+        rv_err_set_hint(err, "these are known: %s", rv_buf_cstr(&list));
     rv_buf_fini(&list);
     return rc;
 }

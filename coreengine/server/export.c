@@ -270,7 +270,7 @@ static int check_url(const char *url, rv_err **err)
     if (strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0)
         return 0;
     int rc = RV_FAIL(err, RV_E_INVALID, "--otlp %s: write the address of a collector, http:// or https://", url);
-    rv_err_hint(err, "for example http://127.0.0.1:4318; /v1/traces and /v1/metrics are added to it");
+    rv_err_set_hint(err, "for example http://127.0.0.1:4318; /v1/traces and /v1/metrics are added to it");
     return rc;
 }
 
@@ -301,14 +301,14 @@ static int write_header(rv_str name, rv_str value, rv_buf *line, rv_err **err)
         if (*p == '%' && !is_coded) {
             rc = RV_FAIL(err, RV_E_INVALID, "OTEL_EXPORTER_OTLP_HEADERS: %.*s has a %% without two hexadecimal digits",
                          RV_STR_ARG(rv_utf8_cut(name, 100)));
-            rv_err_hint(err, "write %%25 for a percent sign");
+            rv_err_set_hint(err, "write %%25 for a percent sign");
         }
     }
     for (size_t i = 0; rc == 0 && i < line->len; i++)
         if ((unsigned char)line->ptr[i] < ' ' || line->ptr[i] == 0x7f) {
             rc = RV_FAIL(err, RV_E_INVALID, "OTEL_EXPORTER_OTLP_HEADERS: %.*s has a control character",
                          RV_STR_ARG(rv_utf8_cut(name, 100)));
-            rv_err_hint(err, "take it out, also if it is written as %%0A or %%0D");
+            rv_err_set_hint(err, "take it out, also if it is written as %%0A or %%0D");
         }
     return rc < 0 ? rc : rv_buf_check(line, "a header", err);
 }

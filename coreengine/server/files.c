@@ -272,7 +272,7 @@ static int find_page(struct srv_call *c, const char *path, char **id, rv_err **e
     leaves_fini(&l);
     if (rc == 0 && !*id) {
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "unknown page \"%.200s\"", path);
-        rv_err_hint(err, "GET /ontology/tree lists the pages");
+        rv_err_set_hint(err, "GET /ontology/tree lists the pages");
     }
     return rc;
 }

@@ -166,9 +166,9 @@ static int check_members(const struct search *s, rv_err **err)
             RV_FAIL(err, RV_E_INVALID, "the body has an unknown member \"%.*s\", which is not a column of %s either",
                     RV_STR_ARG(rv_utf8_cut(rv_str_of(key), 64)), s->kind->name);
         if (nearest)
-            rv_err_hint(err, "did you mean \"%s\"?", nearest);
+            rv_err_set_hint(err, "did you mean \"%s\"?", nearest);
         else
-            rv_err_hint(err, "its columns are in docs/reference/entities.md");
+            rv_err_set_hint(err, "its columns are in docs/reference/entities.md");
         return rc;
     }
     return 0;

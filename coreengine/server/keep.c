@@ -261,7 +261,7 @@ static int answered_run(struct srv_call *c, struct srv_turn_ask *a, rv_err **err
     int rc = a->session ? rv_store_list_interrupts(c->store, &c->app.scope, &filter, find_waiting, &w, err) : 0;
     if (rc == 0 && !w.run[0]) {
         rc = RV_FAIL(err, RV_E_STATE, "the session has no turn that waits for an answer");
-        rv_err_hint(err, "GET /interrupts lists what runs wait with");
+        rv_err_set_hint(err, "GET /interrupts lists what runs wait with");
     }
     if (rc < 0)
         return rc;

@@ -133,7 +133,7 @@ static int keep(struct srv_mcps *all, struct srv_mcp_session *s, rv_err **err)
     struct srv_mcp_session *gone = NULL;
 
     rand.fill(rand.self, bytes, sizeof bytes);
-    rv_hex(bytes, sizeof bytes, s->id);
+    rv_hex_make(bytes, sizeof bytes, s->id);
     pthread_mutex_lock(&all->lock);
     int n_busy = make_room(all, s, &gone);
     if (n_busy == 0) {

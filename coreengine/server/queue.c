@@ -54,7 +54,7 @@ static int check_type(const char *type, rv_err **err)
     if (strcmp(type, RV_TASK_OF_RUN) != 0)
         return 0;
     int rc = RV_FAIL(err, RV_E_INVALID, "tasks of type \"%s\" are not queued so", type);
-    rv_err_hint(err, "POST /runs starts a run; a schedule with \"pipeline\" starts one again and again");
+    rv_err_set_hint(err, "POST /runs starts a run; a schedule with \"pipeline\" starts one again and again");
     return rc;
 }
 

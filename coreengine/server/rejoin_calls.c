@@ -73,7 +73,7 @@ int srv_run_stream(struct srv_call *c, rv_err **err)
     if (rc == 0 && is_of_run(&row)) {
         rv_stream_row_fini(&row);
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "the run is not a turn of a chat");
-        rv_err_hint(err, "GET /runs/{id}/events?deltas=1 has its events and deltas");
+        rv_err_set_hint(err, "GET /runs/{id}/events?deltas=1 has its events and deltas");
         return rc;
     }
     if (rc < 0)
@@ -85,7 +85,7 @@ int srv_run_stream(struct srv_call *c, rv_err **err)
     if (rc < 0)
         return rc;
     rc = RV_FAIL(err, RV_E_NOT_FOUND, "the turn was refused, or its process ended before it began");
-    rv_err_hint(err, "send its request again");
+    rv_err_set_hint(err, "send its request again");
     return rc;
 }
 

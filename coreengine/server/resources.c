@@ -16,7 +16,7 @@ int srv_kind_of(const struct srv_call *c, const struct rv_kind **out, rv_err **e
     if (*out)
         return 0;
     RV_FAIL(err, RV_E_NOT_FOUND, "unknown kind \"%.60s\"", at);
-    rv_err_hint(err, "GET /entities lists the kinds");
+    rv_err_set_hint(err, "GET /entities lists the kinds");
     return RV_E_NOT_FOUND;
 }
 

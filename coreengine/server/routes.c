@@ -311,11 +311,11 @@ static int unknown_parameter(rv_str name, const char *const *names, size_t n, co
     int rc = RV_FAIL(err, RV_E_INVALID, "unknown parameter \"%.*s\"", RV_STR_ARG(rv_utf8_cut(name, 80)));
 
     if (near)
-        rv_err_hint(err, "did you mean \"%s\"?", near);
+        rv_err_set_hint(err, "did you mean \"%s\"?", near);
     else if (n > 0)
-        rv_err_hint(err, "this route takes: %s", all);
+        rv_err_set_hint(err, "this route takes: %s", all);
     else
-        rv_err_hint(err, "this route takes no parameters");
+        rv_err_set_hint(err, "this route takes no parameters");
     return rc;
 }
 

@@ -35,7 +35,7 @@ static int check_kind(const struct srv_call *c, rv_err **err)
     if (rv_kind_find(rv_str_of(c->args[0])))
         return 0;
     int rc = RV_FAIL(err, RV_E_NOT_FOUND, "there is no kind \"%.60s\"", c->args[0]);
-    rv_err_hint(err, "GET /entities lists the kinds");
+    rv_err_set_hint(err, "GET /entities lists the kinds");
     return rc;
 }
 

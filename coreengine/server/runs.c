@@ -21,7 +21,7 @@ static int new_follow(const struct srv_call *c, const char *run, struct srv_foll
 
     if (!f && strlen(run) > RV_STORE_MAX_ID) {
         RV_FAIL(err, RV_E_NOT_FOUND, "the id of a run has at most %d characters", RV_STORE_MAX_ID);
-        rv_err_hint(err, "GET /runs lists the runs");
+        rv_err_set_hint(err, "GET /runs lists the runs");
         return RV_E_NOT_FOUND;
     }
     if (!f)

@@ -36,7 +36,7 @@ static int bad_address(const char *text, rv_err **err)
     int rc = RV_FAIL(err, RV_E_INVALID,
                      "--listen %s: write ADDRESS:PORT with a numeric address and a port from 0 to 65535", text);
 
-    rv_err_hint(err, "for example 127.0.0.1:8080, 0.0.0.0:8080 or [::1]:8080");
+    rv_err_set_hint(err, "for example 127.0.0.1:8080, 0.0.0.0:8080 or [::1]:8080");
     return rc;
 }
 
@@ -80,7 +80,7 @@ static int check_open(struct srv_server *s, const char *address, rv_err **err)
     if (rv_store_is_memory(d->sources.store)) {
         rc = RV_FAIL(err, RV_E_INVALID,
                      "a server needs a store that several threads can open, and \"memory:\" is not one");
-        rv_err_hint(err, "name a file or a database: --store FILE");
+        rv_err_set_hint(err, "name a file or a database: --store FILE");
     }
     if (rc == 0)
         rc = rv_store_has_api_keys(d->sources.store, srv_now_us(), &has_keys, err);
@@ -89,7 +89,8 @@ static int check_open(struct srv_server *s, const char *address, rv_err **err)
     if (rc < 0 || is_loopback(address) || !rv_auth_is_open(s->auth, has_keys))
         return rc;
     rc = RV_FAIL(err, RV_E_INVALID, "others can reach %s, and no authentication is set up", address);
-    rv_err_hint(err, "make a key with `reeve keys create`, name --jwks or --jwt-secret-file, or listen on 127.0.0.1");
+    rv_err_set_hint(err,
+                    "make a key with `reeve keys create`, name --jwks or --jwt-secret-file, or listen on 127.0.0.1");
     return rc;
 }
 
@@ -109,8 +110,9 @@ static int hear(struct life *l, rv_err **err)
         .address = address, .port = port, .certificate = s->opts->certificate, .key = s->opts->key};
     rc = rv_httpd_listen(s->httpd, &at, &port, err);
     if (rc == RV_E_EXISTS)
-        rv_err_hint(err, "another process listens there: end it, or choose another port with --listen; port 0 is any "
-                         "free one");
+        rv_err_set_hint(err,
+                        "another process listens there: end it, or choose another port with --listen; port 0 is any "
+                        "free one");
     if (rc < 0)
         return RV_WRAP(err, rc, "listen at %s", text);
     snprintf(l->url, sizeof l->url, strchr(address, ':') ? "http%s://[%s]:%d" : "http%s://%s:%d",

@@ -364,7 +364,7 @@ static int start(struct turn *t, struct turn **failed, rv_err **err)
     *failed = t;
     if (find(t->all, a, false) != NULL) {
         int rc = RV_FAIL(err, RV_E_STATE, "the session has a turn under way");
-        rv_err_hint(err, "wait for its end, or cancel its run");
+        rv_err_set_hint(err, "wait for its end, or cancel its run");
         return rc;
     }
     if (a->req.n_answers > 0 && (!parked || strcmp(parked->ask->run, a->run) != 0)) {

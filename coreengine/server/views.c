@@ -80,7 +80,7 @@ static int write_one(struct srv_call *c, const struct models *m, const char *id,
         i++;
     if (i == m->n) {
         RV_FAIL(err, RV_E_NOT_FOUND, "no agent here uses the model \"%.100s\"", id);
-        rv_err_hint(err, "GET /models lists those that agents use");
+        rv_err_set_hint(err, "GET /models lists those that agents use");
         return RV_E_NOT_FOUND;
     }
     rv_jw w = srv_call_json(c, 200);

@@ -19,7 +19,7 @@ int srv_webhook_check(const char *url, const char *secret, rv_err **err)
                      "a webhook needs an address of http:// or https:// without a user, at most %d "
                      "bytes",
                      RV_WEBHOOK_MAX_URL);
-        rv_err_hint(err, "spaces and other letters than those of ASCII are written with %%");
+        rv_err_set_hint(err, "spaces and other letters than those of ASCII are written with %%");
     } else if (!secret) {
         rc = RV_FAIL(err, RV_E_INVALID,
                      "a webhook needs a \"secret\" by which its receiver knows that it is not from "

@@ -154,7 +154,7 @@ static int take_number(struct reading *r, const char **text, rv_err **err)
     int rc = 0;
 
     for (int by = -1; by <= 1 && rc == 0; by++)
-        rc = add_constant(r, whole ? json_object_new_int64((int64_t)d + by) : rv_json_double(d + by * 0.125), err);
+        rc = add_constant(r, whole ? json_object_new_int64((int64_t)d + by) : rv_json_new_double(d + by * 0.125), err);
     *text = end > *text ? end : *text + 1;
     if (**text == 'u')
         ++*text;

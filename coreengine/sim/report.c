@@ -41,9 +41,9 @@ int rv_sim_faults_of(rv_str text, unsigned *out, rv_err **err)
             const char *near = rv_nearest(word, fault_texts, RV_N_SIM_FAULTS);
             int rc = RV_FAIL(err, RV_E_INVALID, "there is no fault \"%.*s\"", RV_STR_ARG(shown));
             if (near)
-                rv_err_hint(err, "did you mean \"%s\"?", near);
+                rv_err_set_hint(err, "did you mean \"%s\"?", near);
             else
-                rv_err_hint(err, "faults are model, tool, hook, person, cancel, crash and zombie, or all, or none");
+                rv_err_set_hint(err, "faults are model, tool, hook, person, cancel, crash and zombie, or all, or none");
             return rc;
         }
         bits |= found;

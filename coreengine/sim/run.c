@@ -231,7 +231,7 @@ static int run_seed(struct worker *me, int64_t index, struct rv_hash *hash, bool
     me->tally.n_seeds++;
     if (rc == 0) {
         *broke = s.is_broken;
-        rv_hash_hex(&s.ledger.hash, hex);
+        rv_hash_finish_hex(&s.ledger.hash, hex);
         rv_hash_add(hash, rv_str_of(hex));
     }
     if (rc == 0 && traced)
@@ -256,7 +256,7 @@ static void run_block(struct worker *me, int64_t block)
         if (broke)
             failed_at = block * BLOCK + i;
     }
-    rv_hash_hex(&hash, w->hashes[block]);
+    rv_hash_finish_hex(&hash, w->hashes[block]);
     end_block(w, n, failed_at, rc, err);
 }
 
@@ -401,7 +401,7 @@ static int collect(struct work *w, struct worker *workers, size_t n, struct rv_s
     rv_hash_init(&hash);
     for (int64_t b = 0; b < w->n_blocks; b++)
         rv_hash_add(&hash, rv_str_of(w->hashes[b]));
-    rv_hash_hex(&hash, out->hash);
+    rv_hash_finish_hex(&hash, out->hash);
     return w->failed_at < w->opts->n_seeds ? explain(&workers[0], w->failed_at, out, err) : 0;
 }
 

@@ -59,7 +59,7 @@ static json_object *scalar(struct sim_rng *r)
     case 2:
         return json_object_new_boolean(sim_below(r, 2) == 0);
     default:
-        return rv_json_double((double)sim_below(r, 1000) / 8.0);
+        return rv_json_new_double((double)sim_below(r, 1000) / 8.0);
     }
 }
 
@@ -148,7 +148,7 @@ static int make_number(struct maker *m, json_object *schema, bool whole, json_ob
         double part = (1 + sim_below(m->r, 999)) / 1000.0;
         v = !m->r->is_plain && sim_below(m->r, 8) == 0 && !open_lo ? lo : lo + (hi - lo) * part;
     }
-    *out = floor(v) == v && fabs(v) < 9e15 ? json_object_new_int64((int64_t)v) : rv_json_double(v);
+    *out = floor(v) == v && fabs(v) < 9e15 ? json_object_new_int64((int64_t)v) : rv_json_new_double(v);
     return *out ? 0 : RV_FAIL(err, RV_E_NOMEM, "make a number");
 }
 

@@ -112,7 +112,7 @@ static int not_an_object(const char *kind, rv_str text, const struct rv_json_opt
         rc = RV_FAIL(err, RV_E_INVALID, "the %s is not a JSON object but of type %s", kind, rv_json_type_text(value));
     else
         rc = RV_FAIL(err, RV_E_INVALID, "the %s is not a JSON object: %s", kind, rv_err_text(cause));
-    rv_err_hint(err, "write an object, such as {\"key\": \"value\"}");
+    rv_err_set_hint(err, "write an object, such as {\"key\": \"value\"}");
     rv_err_free(cause);
     json_object_put(value);
     return rc;
@@ -153,7 +153,7 @@ int store_damaged(const struct sql_store *st, rv_err **err, const char *fmt, ...
     rv_vformat(text, sizeof text, fmt, args);
     va_end(args);
     RV_FAIL(err, RV_E_IO, "\"%s\": %s", sql_path(st), text);
-    rv_err_hint(err, "`reeve store check` lists what else is");
+    rv_err_set_hint(err, "`reeve store check` lists what else is");
     return RV_E_IO;
 }
 
@@ -295,6 +295,6 @@ int store_merge(rv_str old, json_object *patch, const char *const *remove, size_
 
 void store_blob_hex(const unsigned char digest[RV_STORE_DIGEST], char out[RV_HASH_MAX])
 {
-    rv_hex(digest, RV_STORE_DIGEST, out);
+    rv_hex_make(digest, RV_STORE_DIGEST, out);
     out[RV_HASH_MAX - 1] = 0;
 }

@@ -109,14 +109,14 @@ static int fail_kind(rv_str kind, rv_err **err)
 
     int rc = RV_FAIL(err, RV_E_INVALID, "there is no store of kind \"%.*s\"", (int)kind.len, kind.ptr);
     if (!near)
-        rv_err_hint(err,
-                    "use a file, sqlite:FILE or postgres://USER@HOST:PORT/DATABASE; write ./ in front of the name of "
-                    "a file that has a colon");
+        rv_err_set_hint(
+            err, "use a file, sqlite:FILE or postgres://USER@HOST:PORT/DATABASE; write ./ in front of the name of "
+                 "a file that has a colon");
     else
-        rv_err_hint(err, "did you mean %s? write ./ in front of the name of a file that has a colon",
-                    near == kinds[0]   ? "sqlite:FILE"
-                    : near == kinds[3] ? "memory:"
-                                       : "postgres://USER@HOST:PORT/DATABASE");
+        rv_err_set_hint(err, "did you mean %s? write ./ in front of the name of a file that has a colon",
+                        near == kinds[0]   ? "sqlite:FILE"
+                        : near == kinds[3] ? "memory:"
+                                           : "postgres://USER@HOST:PORT/DATABASE");
     return rc;
 }
 
@@ -265,7 +265,7 @@ int rv_store_reopen(const rv_store *s, rv_store **out, rv_err **err)
 
     if (rv_store_is_memory(s)) {
         int rc = RV_FAIL(err, RV_E_STATE, "the store \"memory:\" serves one thread only");
-        rv_err_hint(err, "name a file or a database: --store FILE");
+        rv_err_set_hint(err, "name a file or a database: --store FILE");
         return rc;
     }
     opts.ring = s->sql->ring;

@@ -69,9 +69,9 @@ bool rv_traceparent_read(rv_str text, struct rv_trace_context *out)
 void rv_traceparent_write(const struct rv_trace_context *c, char out[RV_TRACEPARENT_MAX])
 {
     memcpy(out, "00-", 3);
-    rv_hex(c->trace, sizeof c->trace, out + 3);
+    rv_hex_make(c->trace, sizeof c->trace, out + 3);
     out[35] = '-';
-    rv_hex(c->span, sizeof c->span, out + 36);
+    rv_hex_make(c->span, sizeof c->span, out + 36);
     memcpy(out + 52, c->flags & RV_TRACE_SAMPLED ? "-01" : "-00", sizeof "-00");
 }
 
@@ -155,7 +155,7 @@ void rv_trace_span_id(const struct rv_trace_span *s, unsigned char span[8])
     }
     snprintf(number, sizeof number, "%" PRId64, s->call_id > 0 ? s->call_id : s->visit);
     add_text(&h, number);
-    rv_hash_hex(&h, hex);
+    rv_hash_finish_hex(&h, hex);
     RV_IGNORE(!read_hex(hex, span, 8), "a hash of ours is hexadecimal");
 }
 

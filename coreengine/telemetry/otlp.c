@@ -14,7 +14,7 @@ static void kv_hex(rv_jw *w, const char *key, const unsigned char *bytes, size_t
 {
     char text[33];
 
-    rv_hex(bytes, n, text);
+    rv_hex_make(bytes, n, text);
     text[2 * n] = 0;
     rv_jw_kv_text(w, key, text);
 }

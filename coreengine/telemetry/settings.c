@@ -99,7 +99,7 @@ static int read_p8(const struct variables *v, struct rv_telemetry_settings *out,
         out->service = value_or_usual(v, SET_P8_SERVICE);
     if (strcmp(protocol, "http") != 0) {
         int rc = RV_FAIL(err, RV_E_INVALID, "P8_OTEL_PROTOCOL \"%.60s\" is not supported", protocol);
-        rv_err_hint(err, "set it to http, with the address of the collector's HTTP port");
+        rv_err_set_hint(err, "set it to http, with the address of the collector's HTTP port");
         return rc;
     }
     int rc = read_bool(v, SET_P8_INSECURE, &may_be_plain, err);

@@ -54,7 +54,7 @@ static void hint_nearest(struct rv_schema_compiler *c, const char *pointer)
             best = near;
     }
     if (best)
-        rv_err_hint(c->err, "did you mean \"#%s\"?", best);
+        rv_err_set_hint(c->err, "did you mean \"#%s\"?", best);
 }
 
 /* The schema whose $id or $anchor the reference names. NULL: none. */
@@ -88,7 +88,7 @@ static int resolve(struct rv_schema_compiler *c, struct rv_schema_node *n)
         return 0;
     if (n->ref[0] != '#') {
         int rc = RV_SCHEMA_FAIL(c, n->pointer, "$ref \"%s\" leads out of the document", n->ref);
-        rv_err_hint(c->err, "references look like \"#/$defs/name\"");
+        rv_err_set_hint(c->err, "references look like \"#/$defs/name\"");
         return rc;
     }
     pointer = pointer_of_ref(c, n);

@@ -102,9 +102,9 @@ static int read_type_word(struct place *p, json_object *word)
     if (!near)
         near = rv_nearest(text, words, RV_COUNT(words));
     if (near)
-        rv_err_hint(p->c->err, "did you mean \"%s\"?", near);
+        rv_err_set_hint(p->c->err, "did you mean \"%s\"?", near);
     else
-        rv_err_hint(p->c->err, "types are null, boolean, integer, number, string, array, object");
+        rv_err_set_hint(p->c->err, "types are null, boolean, integer, number, string, array, object");
     return RV_E_INVALID;
 }
 
@@ -290,7 +290,7 @@ static int read_number(struct place *p, json_object *v, void *slot)
 {
     if (!rv_json_is_number(v)) {
         RV_SCHEMA_FAIL(p->c, p->at, "expected number, found %s", rv_json_type_text(v));
-        rv_err_hint(p->c->err, "write a number, without unit or quotes");
+        rv_err_set_hint(p->c->err, "write a number, without unit or quotes");
         return RV_E_INVALID;
     }
     *(json_object **)slot = v;
@@ -318,7 +318,7 @@ static int read_names(struct place *p, json_object *v, void *slot)
 
     if (!json_object_is_type(v, json_type_array)) {
         int rc = RV_SCHEMA_FAIL(p->c, p->at, "expected a list of property names, found %s", rv_json_type_text(v));
-        rv_err_hint(p->c->err, "it stands beside \"properties\", as in required: [name]");
+        rv_err_set_hint(p->c->err, "it stands beside \"properties\", as in required: [name]");
         return rc;
     }
     for (i = 0; i < n; i++) {
@@ -334,7 +334,7 @@ static int read_values(struct place *p, json_object *v, void *slot)
 {
     if (!json_object_is_type(v, json_type_array) || json_object_array_length(v) == 0) {
         RV_SCHEMA_FAIL(p->c, p->at, "expected a list with at least one value");
-        rv_err_hint(p->c->err, "write the values that are allowed as a list, for example [low, high]");
+        rv_err_set_hint(p->c->err, "write the values that are allowed as a list, for example [low, high]");
         return RV_E_INVALID;
     }
     *(json_object **)slot = v;
@@ -500,7 +500,7 @@ static int refuse_keyword(struct rv_schema_compiler *c, const char *pointer, con
         names[i] = keywords[i].name;
     near = rv_nearest(rv_str_of(name), names, RV_COUNT(names));
     if (near)
-        rv_err_hint(c->err, "did you mean \"%s\"?", near);
+        rv_err_set_hint(c->err, "did you mean \"%s\"?", near);
     return rc;
 }
 

@@ -60,9 +60,9 @@ int rv_service_check(rv_str name, rv_err **err)
                      (int)(name.len < RV_SERVICE_MAX_NAME ? name.len : RV_SERVICE_MAX_NAME), name.ptr);
     const char *near = rv_nearest(name, names, RV_COUNT(names));
     if (near)
-        rv_err_hint(err, "did you mean \"%s\"?", near);
+        rv_err_set_hint(err, "did you mean \"%s\"?", near);
     else
-        rv_err_hint(err, "docs/reference/sdk.md lists the services");
+        rv_err_set_hint(err, "docs/reference/sdk.md lists the services");
     return rc;
 }
 
@@ -75,11 +75,11 @@ static int unknown(const char *key, const char *const *known, size_t n, rv_err *
     for (size_t i = 0; i < n; i++)
         rv_buf_printf(&list, "%s%s", i ? ", " : "", known[i]);
     if (near)
-        rv_err_hint(err, "did you mean \"%s\"?", near);
+        rv_err_set_hint(err, "did you mean \"%s\"?", near);
     else if (n)
-        rv_err_hint(err, "the arguments are %s", rv_buf_cstr(&list));
+        rv_err_set_hint(err, "the arguments are %s", rv_buf_cstr(&list));
     else
-        rv_err_hint(err, "this service takes no arguments");
+        rv_err_set_hint(err, "this service takes no arguments");
     rv_buf_fini(&list);
     return rc;
 }

@@ -57,7 +57,7 @@ static int fill_evidence(json_object *entry, json_object *content, json_object *
     if (rc == 0)
         rc = rv_json_is_number(confidence)
                  ? tools_tool_put_ref(e, "confidence", confidence, err)
-                 : tools_tool_put_take(e, "confidence", rv_json_double(RV_TOOL_DEFAULT_CONFIDENCE), err);
+                 : tools_tool_put_take(e, "confidence", rv_json_new_double(RV_TOOL_DEFAULT_CONFIDENCE), err);
     return rc;
 }
 

@@ -79,7 +79,7 @@ static int build(void)
     if (rc == 0)
         rc = rv_json_set_int(obj, "i", 1, &err);
     if (rc == 0)
-        rc = rv_json_set_take(obj, "d", rv_json_double(0.1), &err);
+        rc = rv_json_set_take(obj, "d", rv_json_new_double(0.1), &err);
     if (rc == 0)
         rc = rv_json_set_take(obj, "arr", json_object_new_array(), &err);
     arr = rc == 0 ? rv_json_get_arr(obj, "arr") : NULL;
@@ -104,8 +104,8 @@ static int report(void)
     rc = RV_FAIL_AT(&err, &src, RV_E_NOT_FOUND, "unknown agent \"%s\"", "x");
     must(rc == RV_E_NOT_FOUND);
     must(err != NULL);
-    rv_err_hint(&err, "one");
-    rv_err_hint(&err, "two");
+    rv_err_set_hint(&err, "one");
+    rv_err_set_hint(&err, "two");
     rc = RV_WRAP(&err, rc, "stage \"%s\"", "plan");
     must(rc == RV_E_NOT_FOUND);
     must(rv_err_is(err, RV_E_NOT_FOUND) || rv_err_is(err, RV_E_NOMEM));

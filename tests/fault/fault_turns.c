@@ -128,7 +128,7 @@ static bool is_as_ever(const struct rv_turn *t)
             rv_hash_add(&hash, RV_STR_LIT("|"));
         }
     }
-    rv_hash_hex(&hash, hex);
+    rv_hash_finish_hex(&hash, hex);
     if (!kept[0])
         memcpy(kept, hex, sizeof kept);
     return strcmp(kept, hex) == 0;

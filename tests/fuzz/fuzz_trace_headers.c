@@ -10,11 +10,11 @@
 static void write_parent(const struct rv_trace_context *c, char out[56])
 {
     memcpy(out, "00-", 3);
-    rv_hex(c->trace, sizeof c->trace, out + 3);
+    rv_hex_make(c->trace, sizeof c->trace, out + 3);
     out[35] = '-';
-    rv_hex(c->span, sizeof c->span, out + 36);
+    rv_hex_make(c->span, sizeof c->span, out + 36);
     out[52] = '-';
-    rv_hex(&c->flags, 1, out + 53);
+    rv_hex_make(&c->flags, 1, out + 53);
     out[55] = '\0';
 }
 

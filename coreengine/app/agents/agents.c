@@ -418,7 +418,7 @@ int rv_agents_delete(rv_agents *a, const struct rv_store_scope *scope, const cha
     if (rc == 0 && find_given(a, name, &given) && (!has_row || is_registered(&row))) {
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "agent \"%s\" is %s %s and cannot be deleted", name,
                      strcmp(given.source, "file") == 0 ? "in the file" : "built in by", given.place);
-        rv_err_hint(err, "to change it store an agent of the same name, which takes precedence");
+        rv_err_set_hint(err, "to change it store an agent of the same name, which takes precedence");
     } else if (rc == 0 && (!has_row || strcmp(row.user, scope->user ? scope->user : "") != 0)) {
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "the store has no agent \"%s\" of this owner", name);
     } else if (rc == 0) {
@@ -525,10 +525,10 @@ static int check_name(const char *name, rv_err **err)
         given = RV_STR_LIT("");
     rc = RV_FAIL(err, RV_E_INVALID, "\"%.*s\" is not a name of an agent", RV_STR_ARG(rv_utf8_cut(given, 80)));
     if (memchr(given.ptr, '/', given.len))
-        rv_err_hint(err, "give the name that the document has, and its folder as schema_dir");
+        rv_err_set_hint(err, "give the name that the document has, and its folder as schema_dir");
     else
-        rv_err_hint(err, "a name is a word of letters, digits, \"-\", \"_\" and \".\", of at most %d bytes",
-                    RV_AGENTDOC_MAX_NAME);
+        rv_err_set_hint(err, "a name is a word of letters, digits, \"-\", \"_\" and \".\", of at most %d bytes",
+                        RV_AGENTDOC_MAX_NAME);
     return rc;
 }
 

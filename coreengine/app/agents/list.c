@@ -100,9 +100,9 @@ int agents_fail_unknown(rv_agents *a, const struct rv_store_scope *scope, const 
         nearest = rv_nearest(rv_str_of(name), (const char *const *)names.items, names.n);
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "there is no agent \"%s\" (looked in: %s)", name, rv_buf_cstr(&where));
         if (nearest)
-            rv_err_hint(err, "did you mean \"%s\"?", nearest);
+            rv_err_set_hint(err, "did you mean \"%s\"?", nearest);
         else
-            rv_err_hint(
+            rv_err_set_hint(
                 err, "`reeve agents list` shows all; `reeve agents put FILE` adds one, and so does a YAML file in %s",
                 a->n_dirs > 0 ? "a folder of agents" : "the folder of --schema-dir or P8_SCHEMA_DIR");
     }

@@ -36,9 +36,9 @@ static int refuse_key(const char *key, const char *const *keys, size_t n, rv_err
     int rc = RV_FAIL(err, RV_E_INVALID, "unknown key \"%.100s\"", key);
 
     if (near)
-        rv_err_hint(err, "did you mean \"%s\"?", near);
+        rv_err_set_hint(err, "did you mean \"%s\"?", near);
     else
-        rv_err_hint(err, "%s", line_forms);
+        rv_err_set_hint(err, "%s", line_forms);
     return rc;
 }
 
@@ -155,7 +155,7 @@ static int name_run(struct batch_line *line, const struct batch_seed *seed, rv_e
     hash_text(&h, rv_str_of(seed->name));
     hash_text(&h, rv_str_of(numbers));
     hash_text(&h, rv_buf_str(&text));
-    rv_hash_hex(&h, hex);
+    rv_hash_finish_hex(&h, hex);
     snprintf(line->run, sizeof line->run, "batch_%.*s", ID_HEX, hex);
     int rc = rv_buf_check(&text, "a line of a batch", err);
     rv_buf_fini(&text);
@@ -180,7 +180,7 @@ static int parse(rv_str text, json_object **out, rv_err **err)
         rv_err_free(cause);
     }
     if (rc == RV_E_PARSE)
-        rv_err_hint(err, "%s", line_forms);
+        rv_err_set_hint(err, "%s", line_forms);
     return rc;
 }
 

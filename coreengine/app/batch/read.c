@@ -31,7 +31,7 @@ int batch_reader_open(const char *path, struct batch_reader *out, rv_err **err)
     *out = (struct batch_reader){.path = path, .fd = -1, .text = RV_BUF_INIT(BATCH_MAX_LINE + 2 * PIECE)};
     if (strcmp(path, "-") == 0) {
         out->path = "standard input";
-        out->fd = rv_terminal_reader(STDIN_FILENO);
+        out->fd = rv_terminal_open_reader(STDIN_FILENO);
         if (out->fd == STDIN_FILENO)
             out->fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
     } else {

@@ -95,7 +95,7 @@ static void conclude_elsewhere(struct slot *s)
     rv_err *why = NULL;
 
     RV_IGNORE(RV_FAIL(&why, RV_E_STATE, "another process has this run"), "it is the result");
-    rv_err_hint(&why, "the same command prints its result when it is over");
+    rv_err_set_hint(&why, "the same command prints its result when it is over");
     conclude_error(s, rv_run_status_text(RV_RUN_RUNNING), false, why);
 }
 
@@ -301,7 +301,7 @@ static int judge_crashes(struct slot *s, const struct rv_run_row *row, bool *is_
         return rc;
     if (crashes >= MAX_CRASHES) {
         rc = RV_FAIL(err, RV_E_LIMIT, "its run ended %lld processes in a row", (long long)crashes);
-        rv_err_hint(err, "`reeve runs recover %s` tries it in a process of its own", row->id);
+        rv_err_set_hint(err, "`reeve runs recover %s` tries it in a process of its own", row->id);
         return rc;
     }
     *is_later = b->n_running > 0;

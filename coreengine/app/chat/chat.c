@@ -82,7 +82,7 @@ static int set_child_text(rv_chat *chat, const char *word, rv_err **err)
 
     if (word && how == RV_UNSET) {
         int rc = RV_FAIL(err, RV_E_INVALID, "child_text \"%.60s\" is not a choice", word);
-        rv_err_hint(err, "choices: child, parent, both, final");
+        rv_err_set_hint(err, "choices: child, parent, both, final");
         return rc;
     }
     chat->opts.child_text = word ? rv_child_text_text((enum rv_child_text)how) : NULL; /* static */
@@ -305,7 +305,7 @@ static int open_script(struct rv_app_chat *c, rv_err **err)
     const struct rv_finding f = rv_findings_at(c->loaded.findings, 0);
     rc = RV_FAIL_AT(err, &f.src, RV_E_INVALID, "%s", f.text);
     if (f.hint)
-        rv_err_hint(err, "%s", f.hint);
+        rv_err_set_hint(err, "%s", f.hint);
     return rc;
 }
 

@@ -98,7 +98,7 @@ static int hash_of(const struct made_from *m, char checksum[RV_HASH_MAX], rv_err
     rv_hash_init(&hash);
     rv_hash_add(&hash, m->pipeline.document);
     rv_hash_add(&hash, rv_buf_str(&text));
-    rv_hash_hex(&hash, checksum);
+    rv_hash_finish_hex(&hash, checksum);
     rv_buf_fini(&text);
     return rc;
 }
@@ -114,7 +114,7 @@ static int fail_findings(rv_findings *findings, const char *agent, rv_err **err)
             continue;
         int rc = RV_FAIL_AT(err, &f.src, RV_E_INVALID, "%s", f.text);
         if (f.hint)
-            rv_err_hint(err, "%s", f.hint);
+            rv_err_set_hint(err, "%s", f.hint);
         return RV_WRAP(err, rc, "agent \"%s\" cannot be used", agent);
     }
     return RV_FAIL(err, RV_E_INVALID, "agent \"%s\" cannot be used", agent);
@@ -135,12 +135,12 @@ static int check_tool(const rv_chat *chat, const char *agent, const char *tool, 
     int rc = RV_FAIL(err, RV_E_STATE, "agent \"%s\" names %s \"%s\", and no capability that is open has it", agent, why,
                      tool);
     if (near)
-        rv_err_hint(err,
-                    "did you mean \"%s\"? else open the capability that has it (--capability NAME; `reeve inspect` "
-                    "lists their tools)",
-                    near);
+        rv_err_set_hint(err,
+                        "did you mean \"%s\"? else open the capability that has it (--capability NAME; `reeve inspect` "
+                        "lists their tools)",
+                        near);
     else
-        rv_err_hint(
+        rv_err_set_hint(
             err,
             "open the capability that has it (--capability NAME; `reeve inspect` lists their tools), or take it out of "
             "the agent's tools");
@@ -406,7 +406,8 @@ static int check_script(const rv_chat *chat, const struct rv_agents_found *found
     if (chat->opts.script || found->doc->model_overrides || strncmp(model, "scripted:", strlen("scripted:")) != 0)
         return 0;
     RV_FAIL(err, RV_E_INVALID, "model \"%s\" is played by a script, and the chat has none", model);
-    rv_err_hint(err, "give the script with --script FILE, or name a provider and its model, such as openai:gpt-5-mini");
+    rv_err_set_hint(err,
+                    "give the script with --script FILE, or name a provider and its model, such as openai:gpt-5-mini");
     return RV_E_INVALID;
 }
 

@@ -29,7 +29,7 @@ int rv_chat_check_client_tools(const struct rv_agentdoc *doc, json_object *tools
     *at = SIZE_MAX;
     if (n > 0 && !doc->client_tools) {
         rc = RV_FAIL(err, RV_E_INVALID, "agent \"%s\" takes no tools of clients", doc->name);
-        rv_err_hint(err, "its document has to say client_tools: true");
+        rv_err_set_hint(err, "its document has to say client_tools: true");
     }
     for (size_t i = 0; i < n && rc == 0; i++) {
         json_object *tool = json_object_array_get_idx(tools, i);

@@ -37,7 +37,7 @@ static int serve(rv_chat *chat, const char *agent, const struct chat_pipeline **
     if (cp->pipeline->agents[0].declared.doc->routes.n > 0) {
         rc = RV_FAIL(err, RV_E_INVALID, "agent \"%s\" is a router: it chooses an agent and does not answer itself",
                      agent);
-        rv_err_hint(err, "lead to an agent that answers, and name one as `fallback` of `routing`");
+        rv_err_set_hint(err, "lead to an agent that answers, and name one as `fallback` of `routing`");
         return rc;
     }
     *out = cp;

@@ -92,7 +92,7 @@ static int ensure_session(rv_chat *chat, struct chat_session *out, rv_err **err)
     int rc = rv_store_ensure_session(chat->opts.store, &fresh, &out->row, err);
     rv_store_defer_sync(chat->opts.store, false);
     if (rc == RV_E_EXISTS)
-        rv_err_hint(err, "leave out the session's id for a new session, or name another one");
+        rv_err_set_hint(err, "leave out the session's id for a new session, or name another one");
     if (rc < 0)
         return rc;
     rc = rename_session(chat, &out->row, err);

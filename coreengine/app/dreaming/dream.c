@@ -36,7 +36,7 @@ int app_dream_id(const struct rv_store_scope *scope, const struct rv_app_dream *
     rv_hash_init(&h);
     for (size_t i = 0; i < RV_COUNT(parts); i++)
         rv_hash_add(&h, (rv_str){parts[i], strlen(parts[i]) + 1});
-    rv_hash_hex(&h, hash);
+    rv_hash_finish_hex(&h, hash);
     rv_time_format(dream->day_us, day);
     if (n > 1)
         snprintf(attempt, sizeof attempt, ".%d", n);

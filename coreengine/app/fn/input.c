@@ -141,7 +141,7 @@ static int check_keys(const struct field *fields, size_t n, json_object *in, rv_
         const char *near = rv_nearest(rv_str_of(key), list, n);
         int rc = RV_FAIL(err, RV_E_INVALID, "unknown key \"%s\" in the input", key);
         if (near)
-            rv_err_hint(err, "did you mean \"%s\"?", near);
+            rv_err_set_hint(err, "did you mean \"%s\"?", near);
         return rc;
     }
     return 0;
@@ -156,7 +156,7 @@ int app_fn_check_shape(const char *shape, json_object *in, rv_err **err)
         return matches(in, rv_str_of(shape)) ? 0 : wrong("the input", rv_str_of(shape), in, err);
     if (!json_object_is_type(in, json_type_object)) {
         int rc = wrong("the input", RV_STR_LIT("object"), in, err);
-        rv_err_hint(err, "%s", shape);
+        rv_err_set_hint(err, "%s", shape);
         return rc;
     }
     for (const char *at = shape; n < MAX_FIELDS && next_field(&at, &fields[n]); n++) {
@@ -166,7 +166,7 @@ int app_fn_check_shape(const char *shape, json_object *in, rv_err **err)
         bool present = json_object_object_get_ex(in, name, &value);
         if (!present && !fields[n].optional) {
             int rc = RV_FAIL(err, RV_E_INVALID, "the input has no \"%s\"", name);
-            rv_err_hint(err, "%s", shape);
+            rv_err_set_hint(err, "%s", shape);
             return rc;
         }
         if (!present || (!value && fields[n].optional))

@@ -147,7 +147,7 @@ static int unknown_stage(const struct rv_pipeline *p, rv_str name, rv_err **err)
     const char *near = rv_nearest(name, p->stage_names, p->n_agents);
     int rc = RV_FAIL(err, RV_E_NOT_FOUND, "the pipeline has no stage \"%.*s\"", RV_STR_ARG(name));
     if (near)
-        rv_err_hint(err, "did you mean \"%s\"?", near);
+        rv_err_set_hint(err, "did you mean \"%s\"?", near);
     return rc;
 }
 

@@ -297,7 +297,7 @@ static int merge_of(rv_str word, enum rv_merge_mode *out, rv_err **err)
     for (int i = 0; i < RV_N_MERGE_MODES; i++)
         rv_buf_printf(&words, "%s%s", i ? ", " : "", rv_merge_mode_text((enum rv_merge_mode)i));
     int rc = RV_FAIL(err, RV_E_INVALID, "unknown merge \"%.*s\"", RV_STR_ARG(word));
-    rv_err_hint(err, "legal: %s", rv_buf_cstr(&words));
+    rv_err_set_hint(err, "legal: %s", rv_buf_cstr(&words));
     rv_buf_fini(&words);
     return rc;
 }

@@ -33,9 +33,9 @@ int rv_fn_find(const char *name, const struct rv_fn **out, rv_err **err)
     const char *near = rv_nearest(rv_str_of(name), names, n);
     int rc = RV_FAIL(err, RV_E_INVALID, "unknown function \"%s\"", name);
     if (near)
-        rv_err_hint(err, "did you mean `reeve fn %s`? the list of functions has all", near);
+        rv_err_set_hint(err, "did you mean `reeve fn %s`? the list of functions has all", near);
     else
-        rv_err_hint(err, "the list of functions has all");
+        rv_err_set_hint(err, "the list of functions has all");
     return rc;
 }
 

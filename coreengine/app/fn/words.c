@@ -68,9 +68,9 @@ static int parse_term(json_object *in, rv_jw *out, rv_err **err)
     const char *near = rv_nearest(list, names, RV_COUNT(names));
     int rc = RV_FAIL(err, RV_E_NOT_FOUND, "unknown list of words \"%.*s\"", RV_STR_ARG(list));
     if (near)
-        rv_err_hint(err, "did you mean \"%s\"?", near);
+        rv_err_set_hint(err, "did you mean \"%s\"?", near);
     else
-        rv_err_hint(err, "`reeve fn terms` prints them all");
+        rv_err_set_hint(err, "`reeve fn terms` prints them all");
     return rc;
 }
 

@@ -48,7 +48,7 @@ static int check_text(struct page *page, rv_err **err)
         return 0;
     RV_FAIL(err, RV_E_INVALID, "\"%s\" is not text: byte %lld is %s", page->path, (long long)bad + 1,
             text.ptr[bad] ? "not UTF-8" : "NUL, which a text does not have");
-    rv_err_hint(err, "convert it to UTF-8 text, or leave it out");
+    rv_err_set_hint(err, "convert it to UTF-8 text, or leave it out");
     return RV_E_INVALID;
 }
 
@@ -60,7 +60,7 @@ static int read_text(struct page *page, rv_err **err)
     if (rc == RV_E_LIMIT) {
         rv_err_free(why);
         RV_FAIL(err, RV_E_LIMIT, "\"%s\" has more than %zu MB", page->path, RV_INGEST_MAX_FILE >> 20);
-        rv_err_hint(err, "split it into files of chapters or months");
+        rv_err_set_hint(err, "split it into files of chapters or months");
     } else if (rc < 0) {
         rv_err_pass(err, why);
     } else {

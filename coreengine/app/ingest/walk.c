@@ -66,7 +66,7 @@ static int add_too_deep(struct ingest_files *files, const char *path, rv_err **e
 
     RV_IGNORE(RV_FAIL(&why, RV_E_LIMIT, "\"%s\": more than %d folders within each other", path, RV_INGEST_MAX_DEPTH),
               "kept with the file");
-    rv_err_hint(&why, "ingest it by itself, with this path");
+    rv_err_set_hint(&why, "ingest it by itself, with this path");
     return add_file(files, path, why, err);
 }
 

@@ -218,7 +218,7 @@ static int check_tool(const struct rv_app_mcp_opts *opts, const struct rv_app_mc
         rc = n > 0 ? RV_FAIL(err, RV_E_NOT_FOUND, "tool %s: the capability does not have it", o->target)
                    : app_findings_error(l.findings, err);
         if (near)
-            rv_err_hint(err, "did you mean \"%s\"?", near);
+            rv_err_set_hint(err, "did you mean \"%s\"?", near);
     }
     rv_app_loaded_fini(&l);
     return rc;

@@ -266,7 +266,7 @@ static void write_mark(const char *tool, rv_str ids, char out[RV_HASH_MAX])
     rv_hash_add(&h, rv_str_of(tool));
     rv_hash_add(&h, RV_STR_LIT("\n"));
     rv_hash_add(&h, ids);
-    rv_hash_hex(&h, out);
+    rv_hash_finish_hex(&h, out);
 }
 
 void app_mcp_state_write(const char *tool, const char *run, const char *interrupt, rv_buf *out)

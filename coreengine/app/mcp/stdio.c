@@ -341,7 +341,7 @@ int rv_app_mcp_serve(const struct rv_app_mcp_serve *opts, int64_t *n_left, rv_er
     }
     s->opts = opts;
     s->stop = stop;
-    s->in = rv_terminal_reader(opts->in);
+    s->in = rv_terminal_open_reader(opts->in);
     s->fallen = -1;
     s->app = *opts->app;
     s->app.keeps_log_level = true;

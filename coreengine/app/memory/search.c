@@ -180,7 +180,7 @@ static int take_page(struct searching *s, const struct lists *l, rv_err **err)
         json_object *row = json_object_array_get_idx(s->found, l->fused[i].item);
         double score = l->scores[l->fused[i].item];
         if (score > NO_SCORE)
-            rc = rv_json_set_take(row, "similarity", rv_json_double(score), err);
+            rc = rv_json_set_take(row, "similarity", rv_json_new_double(score), err);
         if (rc == 0)
             rc = rv_json_push_ref(s->results, row, err);
     }

@@ -41,7 +41,8 @@ static int read_name(const char *text, struct named *out, rv_err **err)
     const char *model = colon ? colon + 1 : default_model(out->provider);
     if (!model || !*model || out->provider.len == 0) {
         int rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" does not say which model makes vectors", text);
-        rv_err_hint(err, "write PROVIDER:MODEL, for example openai:text-embedding-3-small; hash-ngram needs no model");
+        rv_err_set_hint(err,
+                        "write PROVIDER:MODEL, for example openai:text-embedding-3-small; hash-ngram needs no model");
         return rc;
     }
     size_t len = at && at > model ? (size_t)(at - model) : strlen(model);

@@ -11,7 +11,7 @@ static int no_folder(const char *path, const char *folder, rv_err **err)
 {
     int rc = RV_FAIL(err, RV_E_NOT_FOUND, "cannot write \"%s\": there is no folder \"%s\"", path, folder);
 
-    rv_err_hint(err, "make it first: mkdir -p \"%s\"", folder);
+    rv_err_set_hint(err, "make it first: mkdir -p \"%s\"", folder);
     return rc;
 }
 
@@ -45,7 +45,7 @@ static int check_folder(const char *path, const char *folder, bool makes_folders
         return 0;
     int rc = RV_FAIL_SYSTEM(err, errno, "cannot write \"%s\": the folder \"%s\"", path, folder);
     if (rc == RV_E_DENIED)
-        rv_err_hint(err, "choose a folder that you may write to");
+        rv_err_set_hint(err, "choose a folder that you may write to");
     return rc;
 }
 
@@ -62,7 +62,7 @@ int rv_app_check_target(const char *path, bool makes_folders, rv_err **err)
     }
     if (S_ISDIR(st.st_mode)) {
         int rc = RV_FAIL(err, RV_E_INVALID, "cannot write \"%s\": it is a folder", path);
-        rv_err_hint(err, "name a file in it");
+        rv_err_set_hint(err, "name a file in it");
         return rc;
     }
     return access(path, W_OK) < 0 ? RV_FAIL_SYSTEM(err, errno, "cannot write \"%s\"", path) : 0;

@@ -105,14 +105,14 @@ static int not_there(const struct rv_app_past *p, const struct saved *saved, rv_
 
     if (saved->n_steps < saved->step) {
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "run \"%s\" has no step %lld", p->row.id, (long long)saved->step);
-        rv_err_hint(err, "its last step is %lld; `reeve runs show %s` lists them, and 0 is its beginning",
-                    (long long)saved->n_steps, p->row.id);
+        rv_err_set_hint(err, "its last step is %lld; `reeve runs show %s` lists them, and 0 is its beginning",
+                        (long long)saved->n_steps, p->row.id);
         return rc;
     }
     rc = RV_FAIL(err, RV_E_STATE, "step %lld of run \"%s\" is within a batch or a group of branches",
                  (long long)saved->step, p->row.id);
     if (saved->next_boundary)
-        rv_err_hint(err, "the next step that a run can begin behind is %lld", (long long)saved->next_boundary);
+        rv_err_set_hint(err, "the next step that a run can begin behind is %lld", (long long)saved->next_boundary);
     return rc;
 }
 

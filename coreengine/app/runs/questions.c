@@ -212,7 +212,7 @@ static int fail_unknown(rv_store *store, const struct rv_store_scope *scope, con
     rc = RV_FAIL(err, RV_E_STATE, "run \"%s\" does not wait for an answer: its status is %s", row->id,
                  rv_run_status_text(row->status));
     if (row->status == RV_RUN_RUNNING)
-        rv_err_hint(err, "another answer may be in progress: try again when it is done");
+        rv_err_set_hint(err, "another answer may be in progress: try again when it is done");
     return rc;
 }
 
@@ -220,7 +220,7 @@ static int fail_damaged(const struct rv_run_row *row, const struct rv_app_questi
 {
     RV_FAIL(err, RV_E_IO, "question \"%s\" of run \"%s\" is damaged in the store: what it asks for cannot be read",
             q->id, row->id);
-    rv_err_hint(err, "`reeve store check` lists what else is; the run can be cancelled");
+    rv_err_set_hint(err, "`reeve store check` lists what else is; the run can be cancelled");
     return RV_E_IO;
 }
 

@@ -132,7 +132,7 @@ int rv_app_find_task(rv_store *store, const struct rv_store_scope *scope, const 
         return RV_FAIL(err, RV_E_INVALID, "several tasks have an id that begins with \"%s\"", word);
     if (rc == 0 && found.n == 0) {
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "there is no task \"%s\"", word);
-        rv_err_hint(err, "`reeve tasks list` shows the ids; with --tenant or --user only theirs");
+        rv_err_set_hint(err, "`reeve tasks list` shows the ids; with --tenant or --user only theirs");
     }
     return rc < 0 ? rc : rv_store_get_task(store, scope, found.id, out, err);
 }

@@ -73,8 +73,9 @@ static int check_end(const struct rv_journal_end *end, struct rv_app_verified *v
     }
     int rc = RV_FAIL(err, RV_E_STATE, "the run ended with the state sha256 %s; replayed it ends with %s",
                      end->state_hash, v->state_hash);
-    rv_err_hint(err, "it made the same calls, and did something else with their answers: `reeve replay RUN --state` "
-                     "prints the state");
+    rv_err_set_hint(err,
+                    "it made the same calls, and did something else with their answers: `reeve replay RUN --state` "
+                    "prints the state");
     return rc;
 }
 
@@ -98,7 +99,7 @@ int rv_app_verify(rv_store *store, const struct rv_app_past *p, const struct rv_
     }
     if (rc < 0)
         return RV_WRAP(err, rc, "replay run \"%s\"", p->row.id);
-    rv_hash_hex(&l.events, out->events_hash);
+    rv_hash_finish_hex(&l.events, out->events_hash);
     out->records = replayed->seq;
     out->status = rv_run_status(replayed->run);
     out->n_open = (int64_t)replayed->open.n;

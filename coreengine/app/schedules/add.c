@@ -47,7 +47,7 @@ static int add_row(rv_store *store, const struct rv_app_schedule *s, const struc
     if (rc == 0)
         rc = rv_store_add_schedule(store, row, err);
     if (rc == RV_E_EXISTS)
-        rv_err_hint(err, "choose another name, or end that one: reeve schedules cancel");
+        rv_err_set_hint(err, "choose another name, or end that one: reeve schedules cancel");
     rv_buf_fini(&text);
     return rc;
 }

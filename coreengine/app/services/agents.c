@@ -160,8 +160,8 @@ static int check_name(const struct app_ask *a, const struct save *s, const char 
         return 0;
     rc = is_own ? RV_FAIL(err, RV_E_EXISTS, "you have an agent \"%s\" already", name)
                 : RV_FAIL(err, RV_E_EXISTS, "\"%s\" is the name of an agent that is for everybody", name);
-    rv_err_hint(err, is_own ? "choose another name, or set \"overwrite\" to replace it"
-                            : "choose another name, or set \"overwrite\" to have one of that name for yourself");
+    rv_err_set_hint(err, is_own ? "choose another name, or set \"overwrite\" to replace it"
+                                : "choose another name, or set \"overwrite\" to have one of that name for yourself");
     return rc;
 }
 

@@ -179,7 +179,7 @@ static int tell_conflict(int rc, bool is_stale, rv_err **err)
     rv_err_write_chain(*err, &text);
     rv_err_free(rv_err_steal(err));
     RV_FAIL(err, RV_E_TOOL, "%s", rv_buf_cstr(&text));
-    rv_err_hint(err, "%s", rv_error_conflict);
+    rv_err_set_hint(err, "%s", rv_error_conflict);
     rv_buf_fini(&text);
     return RV_E_TOOL;
 }

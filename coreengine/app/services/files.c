@@ -34,7 +34,7 @@ static int folder_of(const struct app_ask *a, rv_buf *out, rv_err **err)
 
     if (!a->app.files || !*a->app.files) {
         rc = RV_FAIL(err, RV_E_DENIED, "capabilities may read no files: no folder is configured for them");
-        rv_err_hint(err, "set REEVE_FILES to a folder, such as /srv/files/{tenant}/{user}");
+        rv_err_set_hint(err, "set REEVE_FILES to a folder, such as /srv/files/{tenant}/{user}");
         return rc;
     }
     for (const char *s = a->app.files; *s && rc == 0;) {
@@ -151,7 +151,7 @@ static void write_hash(rv_jw *w, const char *key, rv_str of)
 
     rv_hash_init(&h);
     rv_hash_add(&h, of);
-    rv_hash_hex(&h, hex);
+    rv_hash_finish_hex(&h, hex);
     rv_jw_kv_text(w, key, hex);
 }
 

@@ -103,7 +103,7 @@ static void name_run(struct calling *c, int n)
     rv_hash_init(&h);
     for (size_t i = 0; i < RV_COUNT(parts); i++)
         rv_hash_add(&h, (rv_str){parts[i], strlen(parts[i]) + 1});
-    rv_hash_hex(&h, hash);
+    rv_hash_finish_hex(&h, hash);
     if (n > 1)
         snprintf(attempt, sizeof attempt, ".%d", n);
     snprintf(c->id, sizeof c->id, "ask_%.24s%s", hash, attempt);
@@ -229,7 +229,7 @@ static int fail_as_run(enum rv_run_status status, const rv_envelope *env, rv_err
     if (rv_envelope_fields(env)->terminal_reason == RV_REASON_QUOTA)
         return RV_FAIL(err, RV_E_QUOTA, "%s", why);
     int rc = RV_FAIL(err, RV_E_TOOL, "the model does not answer: %s", why);
-    rv_err_hint(err, "%s", rv_error_provider);
+    rv_err_set_hint(err, "%s", rv_error_provider);
     return rc;
 }
 

@@ -27,7 +27,7 @@ static int name_of(const struct app_ask *a, const char *kind, char out[RV_HASH_M
         rv_hash_add(&h, rv_str_of(parts[i] ? parts[i] : ""));
         rv_hash_add(&h, RV_STR_LIT("\n"));
     }
-    rv_hash_hex(&h, hash);
+    rv_hash_finish_hex(&h, hash);
     snprintf(out, RV_HASH_MAX, "take-%.*s", NAME_HEX, hash);
     return 0;
 }

@@ -27,7 +27,7 @@ static int key_of(const struct app_ask *a, const char *type, rv_str payload, cha
     rv_hash_add(&h, rv_str_of(type));
     rv_hash_add(&h, RV_STR_LIT("\n"));
     rv_hash_add(&h, payload);
-    rv_hash_hex(&h, hash);
+    rv_hash_finish_hex(&h, hash);
     snprintf(out, size, given ? "%s%.0s" : "%s/%.16s", given ? given : a->key, hash);
     return 0;
 }

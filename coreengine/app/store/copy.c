@@ -22,9 +22,9 @@ static int refuse_leased(void *self, const struct rv_store_leased *l, rv_err **e
     rv_time_format(l->until_us, until);
     RV_FAIL(err, RV_E_STATE, "%s \"%s\" of \"%s\" is in progress: %s holds it until %s", l->what, l->id, w->from,
             l->owner, until);
-    rv_err_hint(err,
-                "end that process (a worker finishes its tasks on SIGTERM), or wait until then; runs that are over "
-                "or wait for an answer can be copied");
+    rv_err_set_hint(err,
+                    "end that process (a worker finishes its tasks on SIGTERM), or wait until then; runs that are over "
+                    "or wait for an answer can be copied");
     return RV_E_STATE;
 }
 
@@ -40,9 +40,9 @@ static int refuse_worker(void *self, const struct rv_worker_row *row, rv_err **e
     const char *store = self;
 
     RV_FAIL(err, RV_E_STATE, "worker \"%s\" is at work in \"%s\"", row->name, store);
-    rv_err_hint(err,
-                "stop it first (SIGTERM to process %lld on %s); a worker that was killed is forgotten after %lld s",
-                (long long)row->pid, row->host, (long long)(RV_WORKER_SEEN_US / RV_US_PER_S));
+    rv_err_set_hint(err,
+                    "stop it first (SIGTERM to process %lld on %s); a worker that was killed is forgotten after %lld s",
+                    (long long)row->pid, row->host, (long long)(RV_WORKER_SEEN_US / RV_US_PER_S));
     return RV_E_STATE;
 }
 

@@ -8,14 +8,14 @@ static int check_version(const struct rv_app_migrated *m, rv_err **err)
 {
     if (!m->was.is_there) {
         RV_FAIL(err, RV_E_NOT_FOUND, "there is no store \"%s\"", m->url);
-        rv_err_hint(err, "a new store has the current tables at once");
+        rv_err_set_hint(err, "a new store has the current tables at once");
         return RV_E_NOT_FOUND;
     }
     if (m->was.has <= m->was.current)
         return 0;
     RV_FAIL(err, RV_E_VERSION, "\"%s\" has schema version %lld, this program knows versions up to %lld", m->url,
             (long long)m->was.has, (long long)m->was.current);
-    rv_err_hint(err, "use the newer program that wrote it");
+    rv_err_set_hint(err, "use the newer program that wrote it");
     return RV_E_VERSION;
 }
 

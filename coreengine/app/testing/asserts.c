@@ -54,7 +54,7 @@ static void add_run(struct rv_json_build *b, json_object *end, const rv_envelope
     rv_json_build_int(b, run, "duration_ms", r->duration_ms);
     rv_json_build_int(b, run, "input_tokens", used(r, "input_tokens"));
     rv_json_build_int(b, run, "output_tokens", used(r, "output_tokens"));
-    rv_json_build(b, run, "usd", rv_json_double((double)used(r, "cost_micro_usd") / 1e6));
+    rv_json_build(b, run, "usd", rv_json_new_double((double)used(r, "cost_micro_usd") / 1e6));
 }
 
 /* What `that` can name (variables_at() in config/texts.c). The caller's; it shares values with the report. */

@@ -198,7 +198,7 @@ int app_cassette_open(const struct rv_app_loaded *l, size_t i, const struct rv_t
         return read_cassette(l->test_scripts[i], path, &out->script, err);
     if (opts->use == RV_CASSETTES_NONE) {
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "there is no cassette \"%s\"", path);
-        rv_err_hint(err, "record it with `reeve test --live`, which asks the models");
+        rv_err_set_hint(err, "record it with `reeve test --live`, which asks the models");
         return rc;
     }
     rc = rv_app_check_target(path, true, err); /* before the models are asked */

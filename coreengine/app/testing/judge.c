@@ -62,7 +62,7 @@ static int add_budget(const struct judging *j, json_object *all, rv_err **err)
     if (!j->judge->has_max_cost)
         return 0;
     json_object *budget = rv_json_build(&b, all, "budget", json_object_new_object());
-    rv_json_build(&b, budget, "usd", rv_json_double((double)(left > 0 ? left : 0) / 1e6));
+    rv_json_build(&b, budget, "usd", rv_json_new_double((double)(left > 0 ? left : 0) / 1e6));
     return b.rc;
 }
 
@@ -271,7 +271,7 @@ static int report(const struct judging *j, struct rv_test_report *r, rv_err **er
     rv_json_build(&b, r->judge, "passed", json_object_new_boolean(2 * j->n_for > j->judge->votes));
     rv_json_build_int(&b, r->judge, "llm_calls", j->n_calls);
     rv_json_build_int(&b, r->judge, "tokens", j->n_tokens);
-    rv_json_build(&b, r->judge, "usd", rv_json_double((double)j->micro_usd / 1e6));
+    rv_json_build(&b, r->judge, "usd", rv_json_new_double((double)j->micro_usd / 1e6));
     return b.rc;
 }
 

@@ -17,7 +17,7 @@ int app_test_load_variant(const struct rv_app *app, const struct rv_app_loaded *
         return 0;
     if (test->place.model && how->variant) {
         int refused = RV_FAIL(err, RV_E_INVALID, "its matrix names the models to ask");
-        rv_err_hint(err, "run it without --model, or leave out the axis \"model\"");
+        rv_err_set_hint(err, "run it without --model, or leave out the axis \"model\"");
         return refused;
     }
     int rc = rv_app_load(app, l->pipeline->file, &opts, &loaded, err);

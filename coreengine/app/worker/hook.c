@@ -121,7 +121,7 @@ static int sign(struct work_hook *h, const char *id, const char *secret, rv_err 
         goto done;
     rv_buf_printf(&text, "%s.%lld.", id, now_s);
     rv_buf_add_str(&text, rv_buf_str(&h->body));
-    rv_hmac_sha256(rv_buf_str(&key), rv_buf_str(&text), mac);
+    rv_hmac_sha256_make(rv_buf_str(&key), rv_buf_str(&text), mac);
     rv_buf_printf(&h->headers[0], "webhook-id: %s", id);
     rv_buf_printf(&h->headers[1], "webhook-timestamp: %lld", now_s);
     rv_buf_puts(&h->headers[2], "webhook-signature: v1,");

@@ -260,7 +260,7 @@ static int compare_request(void *self, const struct rv_record *r, rv_err **err)
 
     if (rc == 0 && strcmp(rv_json_text_or(body, "request", ""), opts->request) != 0) {
         rc = RV_FAIL(err, RV_E_STATE, "the key was used for another request");
-        rv_err_hint(err, "send a key of its own with each request, and the same key and body with a repetition");
+        rv_err_set_hint(err, "send a key of its own with each request, and the same key and body with a repetition");
     }
     json_object_put(body);
     return rc;

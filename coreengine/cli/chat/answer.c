@@ -166,7 +166,7 @@ static int read_arguments(struct answer *a, rv_str json, rv_err **err)
     rc = rc < 0
              ? RV_WRAP(err, RV_E_INVALID, "the arguments cannot be read")
              : RV_FAIL(err, RV_E_INVALID, "the arguments must be an object, not %s", rv_json_type_text(a->arguments));
-    rv_err_hint(err, "write all arguments of the call, such as {\"path\": \"notes.txt\"}");
+    rv_err_set_hint(err, "write all arguments of the call, such as {\"path\": \"notes.txt\"}");
     return rc;
 }
 
@@ -179,7 +179,7 @@ static int read_confirmation(struct answer *a, rv_str line, rv_err **err)
         return read_arguments(a, rest, err);
     if (is_call && line.len > 0 && line.ptr[0] == '{') {
         int rc = RV_FAIL(err, RV_E_INVALID, "a line of JSON neither allows nor denies the call");
-        rv_err_hint(err, "e JSON makes the call with these arguments, y with those that are shown, n denies it");
+        rv_err_set_hint(err, "e JSON makes the call with these arguments, y with those that are shown, n denies it");
         return rc;
     }
     a->response.has_approved = true;

@@ -92,7 +92,7 @@ static int read_file(const char *path, size_t max, rv_buf *out, rv_err **err)
         RV_IGNORE(RV_FAIL(err, RV_E_INVALID, "cannot attach \"%s\": it is %s", path,
                           S_ISDIR(st.st_mode) ? "a folder" : "not a regular file"),
                   "the hint comes behind it");
-        rv_err_hint(err, "attach files one by one");
+        rv_err_set_hint(err, "attach files one by one");
         return RV_E_INVALID;
     }
     int rc = rv_file_read(path, out, err);
@@ -101,7 +101,8 @@ static int read_file(const char *path, size_t max, rv_buf *out, rv_err **err)
         RV_IGNORE(RV_FAIL(err, RV_E_LIMIT, "cannot attach \"%s\": the files of a message have at most %zu MiB", path,
                           MAX_ATTACHED >> 20),
                   "the hint comes behind it");
-        rv_err_hint(err, "send a smaller picture or a part of the file; `reeve ingest` reads large ones for search");
+        rv_err_set_hint(err,
+                        "send a smaller picture or a part of the file; `reeve ingest` reads large ones for search");
     }
     return rc;
 }
@@ -200,7 +201,7 @@ static int add_text(struct rv_cli_chat *c, rv_str name, rv_str text, rv_err **er
         RV_IGNORE(RV_FAIL(err, RV_E_LIMIT, "cannot attach \"%.*s\": the text files of a message have at most %zu MiB",
                           RV_STR_ARG(name), MAX_TEXT >> 20),
                   "the hint comes behind it");
-        rv_err_hint(err, "attach the part that the question is about; `reeve ingest` reads large files for search");
+        rv_err_set_hint(err, "attach the part that the question is about; `reeve ingest` reads large files for search");
         return RV_E_LIMIT;
     }
     rv_buf_printf(&c->attached_text, "\n\nFile %.*s:\n\n", RV_STR_ARG(name));
@@ -225,11 +226,11 @@ static int add_file(struct rv_cli_chat *c, const char *path, rv_buf *told, rv_er
 
     if (rc == 0 && all.len == 0) {
         rc = RV_FAIL(err, RV_E_INVALID, "cannot attach \"%s\": the file is empty", path);
-        rv_err_hint(err, "check the path, or wait until the program that writes it is done");
+        rv_err_set_hint(err, "check the path, or wait until the program that writes it is done");
     } else if (rc == 0 && !type && !reads_as_text(all)) {
         rc = RV_FAIL(err, RV_E_INVALID, "cannot attach \"%s\": models take PNG, JPEG, GIF, WebP, PDF and UTF-8 text",
                      path);
-        rv_err_hint(err, "convert it to one of these");
+        rv_err_set_hint(err, "convert it to one of these");
     }
     if (rc == 0)
         rc = type ? add_binary(c, name, type, all, err) : add_text(c, name, all, err);
@@ -301,7 +302,7 @@ static int attach_again(struct rv_cli_chat *c, rv_err **err)
     rv_err_free(cause);
     if (!found) {
         rc = RV_FAIL(err, RV_E_STATE, "no message of the session has a picture or a PDF");
-        rv_err_hint(err, "name a file; text files stand in their message, and the model still has them");
+        rv_err_set_hint(err, "name a file; text files stand in their message, and the model still has them");
         return rc;
     }
     json_object_put(c->attached);

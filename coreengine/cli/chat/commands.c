@@ -64,7 +64,7 @@ static int show_session(struct rv_cli_chat *c, const char *rest, rv_err **err)
         int found = rv_store_get_session(c->in.store, &own, rest, &there, err);
         rv_session_row_fini(&there);
         if (found == RV_E_NOT_FOUND)
-            rv_err_hint(err, "/sessions lists the newest");
+            rv_err_set_hint(err, "/sessions lists the newest");
         if (found == 0)
             found = cli_chat_enter(c, rest, NULL, err);
         if (found == 0)
@@ -465,9 +465,9 @@ static int unknown(const char *word, rv_err **err)
     const char *near = rv_nearest(rv_str_of(word), names, RV_COUNT(names));
     int rc = RV_FAIL(err, RV_E_INVALID, "unknown command \"%s\"", word);
     if (near)
-        rv_err_hint(err, "did you mean %s? /help lists all", near);
+        rv_err_set_hint(err, "did you mean %s? /help lists all", near);
     else
-        rv_err_hint(err, "/help lists all; a message that begins with / has a blank before it");
+        rv_err_set_hint(err, "/help lists all; a message that begins with / has a blank before it");
     return rc;
 }
 

@@ -121,7 +121,7 @@ int cli_chat_signals_seen(void)
 void cli_chat_lines_init(struct rv_chat_lines *l)
 {
     *l = (struct rv_chat_lines){.buf = RV_BUF_INIT(RV_CLI_MAX_MESSAGE + 2 * CHUNK),
-                                .fd = rv_terminal_reader(STDIN_FILENO)};
+                                .fd = rv_terminal_open_reader(STDIN_FILENO)};
 }
 
 void cli_chat_lines_fini(struct rv_chat_lines *l)

@@ -147,7 +147,7 @@ int cli_parse_duration(const char *text, int64_t *out_us, rv_err **err)
             return 0;
         }
     int rc = RV_FAIL(err, RV_E_INVALID, "invalid duration \"%s\"", text);
-    rv_err_hint(err, "use a whole number and a unit, such as 90s, 15min, 12h, 30d or 4w");
+    rv_err_set_hint(err, "use a whole number and a unit, such as 90s, 15min, 12h, 30d or 4w");
     return rc;
 }
 

@@ -82,7 +82,7 @@ int cli_screen_open(rv_cli_screen **out, rv_err **err)
     s->shown = RV_BUF_INIT(RV_CLI_TOP_MAX_TEXT);
     s->has_keys = isatty(STDIN_FILENO) && tcgetattr(STDIN_FILENO, &s->before) == 0;
     s->is_over = !s->has_keys;
-    s->fd = rv_terminal_reader(STDIN_FILENO);
+    s->fd = rv_terminal_open_reader(STDIN_FILENO);
     seen_size = seen_end = seen_stop = 0;
     sigemptyset(&watched);
     sigemptyset(&action.sa_mask);

@@ -215,7 +215,7 @@ static int write_output_schema(const struct layers *l, rv_err **err)
     if (!schema) {
         rc = RV_FAIL(err, RV_E_STATE, "agent \"%s\" answers with text: its output has no schema", l->doc->name);
         if (l->doc->properties)
-            rv_err_hint(err, "--structured prints the schema that it would have");
+            rv_err_set_hint(err, "--structured prints the schema that it would have");
         return rc;
     }
     rv_json_write_pretty(schema, l->out);

@@ -189,7 +189,7 @@ static void hint_at_shared(struct rv_app_sources *sources, const char *name, rv_
 
     if (sources->scope.user && rv_agents_find(sources->agents, &sources->scope, name, &found, NULL) == 0 &&
         strcmp(found.source, "store") == 0)
-        rv_err_hint(err, "the name refers to the one in the store that all users share: --shared deletes it");
+        rv_err_set_hint(err, "the name refers to the one in the store that all users share: --shared deletes it");
 }
 
 static int delete_agent(struct rv_cli *cli, rv_err **err)

@@ -147,7 +147,7 @@ static int fail_unknown(struct rv_cli *cli, const char *id, rv_err **err)
     int rc = id ? RV_FAIL(err, RV_E_NOT_FOUND, "no artifact \"%.200s\" in \"%s\"", id, rv_store_url(cli->store))
                 : RV_FAIL(err, RV_E_NOT_FOUND, "that run has no artifacts");
 
-    rv_err_hint(err, "`reeve artifacts list` has the ids");
+    rv_err_set_hint(err, "`reeve artifacts list` has the ids");
     return rc;
 }
 

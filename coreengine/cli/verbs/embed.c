@@ -36,8 +36,8 @@ static int find_target(struct job *job, rv_err **err)
     if (!model || !colon || colon == model || !colon[1]) {
         int rc = model ? RV_FAIL(err, RV_E_INVALID, "--model needs provider:model, not \"%s\"", model)
                        : RV_FAIL(err, RV_E_INVALID, "--model is required; it is missing");
-        rv_err_hint(err, "for example --model openai:text-embedding-3-small or --model ollama:nomic-embed-text; "
-                         "`reeve inspect --providers` lists providers");
+        rv_err_set_hint(err, "for example --model openai:text-embedding-3-small or --model ollama:nomic-embed-text; "
+                             "`reeve inspect --providers` lists providers");
         return rc;
     }
     return rv_app_embed_target((rv_str){model, (size_t)(colon - model)}, colon + 1, base, &job->target, err);

@@ -123,7 +123,7 @@ static int read_public(const char *path, struct rv_rsa *out, rv_err **err)
         rc = rv_rsa_read(&rest, rv_buf_cstr(&source), out, err);
     if (rc == 0 && out->is_private) {
         rc = RV_FAIL(err, RV_E_INVALID, "%s: a private key", rv_buf_cstr(&source));
-        rv_err_hint(err, "`openssl pkey -in FILE -pubout` prints its public key");
+        rv_err_set_hint(err, "`openssl pkey -in FILE -pubout` prints its public key");
     } else if (rc == 0 && rv_str_trim(rest).len > 0) {
         rc = RV_FAIL(err, RV_E_INVALID, "%s: something is behind the key", rv_buf_cstr(&source));
     }
@@ -147,7 +147,7 @@ static int set(struct rv_cli *cli, rv_err **err)
     int rc = rv_encryption_mode_of(rv_str_of(cli->words[0]), &mode, err);
     if (rc == 0 && mode == RV_ENCRYPTION_SEALED && !path) {
         rc = RV_FAIL(err, RV_E_INVALID, "the mode sealed needs the tenant's public key");
-        rv_err_hint(err, "name its file with --public-key; the private key stays with the tenant");
+        rv_err_set_hint(err, "name its file with --public-key; the private key stays with the tenant");
     }
     if (rc == 0 && path)
         rc = read_public(path, &seal, err);

@@ -370,7 +370,7 @@ static int history(struct rv_cli *cli, rv_err **err)
             &(const struct rv_schema_key){.kind = kind ? kind : "agent", .name = cli->words[0]}, take_version, &h, err);
     if (rc == 0 && h.list.n == 0) {
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "no version of a schema \"%s\" is kept", cli->words[0]);
-        rv_err_hint(err, "`reeve agents list` shows the agents; --kind names another kind of schema");
+        rv_err_set_hint(err, "`reeve agents list` shows the agents; --kind names another kind of schema");
     }
     return cli_list_end(cli, &h.list, rc, err);
 }

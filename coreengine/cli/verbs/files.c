@@ -56,7 +56,7 @@ static int add_folder(struct rv_cli_files *files, const char *path, rv_err **err
     closedir(dir);
     if (rc == 0 && files->n == first) {
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "the folder \"%s\" has no pipelines", path);
-        rv_err_hint(err, "pipelines are files that end with .yaml or .yml; folders in it are not looked at");
+        rv_err_set_hint(err, "pipelines are files that end with .yaml or .yml; folders in it are not looked at");
     }
     if (rc == 0)
         qsort(files->paths + first, files->n - first, sizeof *files->paths, by_name);

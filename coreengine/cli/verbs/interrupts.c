@@ -224,9 +224,9 @@ static int find_question(struct rv_cli *cli, const struct rv_run_row *row, struc
         return 0;
     }
     if (rc == RV_E_TIMEOUT)
-        rv_err_hint(err, "`reeve resume %s` goes on by its time-out", row->id);
+        rv_err_set_hint(err, "`reeve resume %s` goes on by its time-out", row->id);
     else if (rc == RV_E_INVALID && q->n > 1)
-        rv_err_hint(err, "name one: `reeve interrupts list --run %s` lists them", row->id);
+        rv_err_set_hint(err, "name one: `reeve interrupts list --run %s` lists them", row->id);
     return rc;
 }
 

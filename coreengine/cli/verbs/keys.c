@@ -85,7 +85,7 @@ static int find(struct rv_cli *cli, const char *word, struct rv_api_key_row *out
     if (s.n > 1)
         return RV_FAIL(err, RV_E_INVALID, "%d API keys begin with \"%s\"", s.n, word);
     RV_FAIL(err, RV_E_NOT_FOUND, "there is no API key \"%.20s\"", word);
-    rv_err_hint(err, "`reeve keys list --all` lists them by their ids, those of other tenants with --tenant");
+    rv_err_set_hint(err, "`reeve keys list --all` lists them by their ids, those of other tenants with --tenant");
     return RV_E_NOT_FOUND;
 }
 

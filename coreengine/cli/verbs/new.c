@@ -154,12 +154,12 @@ static int make(struct rv_cli *cli, rv_err **err)
         return make_capability(cli, err);
     if (strcmp(kind, "agent") == 0 || strcmp(kind, "agents") == 0) {
         int rc = RV_FAIL(err, RV_E_INVALID, "unknown template \"%s\" (templates: pipeline, capability)", kind);
-        rv_err_hint(err, "an agent is one YAML file; `reeve agents show general --yaml` prints one to change");
+        rv_err_set_hint(err, "an agent is one YAML file; `reeve agents show general --yaml` prints one to change");
         return rc;
     }
     if (dot && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0)) {
         int rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" is a file: the kind of what it becomes is missing", kind);
-        rv_err_hint(err, "write: reeve new pipeline %s", kind);
+        rv_err_set_hint(err, "write: reeve new pipeline %s", kind);
         return rc;
     }
     const char *near = rv_nearest(rv_str_of(kind), kinds, RV_COUNT(kinds));

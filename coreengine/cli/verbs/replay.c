@@ -71,7 +71,7 @@ static int replay(struct rv_cli *cli, rv_err **err)
         return rc;
     if (upto > p.row.n_records) {
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "run \"%s\" has no record %lld", p.row.id, (long long)upto);
-        rv_err_hint(err, "its last record is %lld", (long long)p.row.n_records);
+        rv_err_set_hint(err, "its last record is %lld", (long long)p.row.n_records);
         rv_app_past_fini(&p);
         return rc;
     }

@@ -66,7 +66,7 @@ void cli_hint_store(rv_err **err)
     for (const rv_err *link = *err; link; link = rv_err_cause(link))
         if (rv_err_hint_text(link))
             return;
-    rv_err_hint(err, "--no-store runs without a store");
+    rv_err_set_hint(err, "--no-store runs without a store");
 }
 
 /* Takes env. */
@@ -290,7 +290,7 @@ static int check_answer(const rv_envelope *env, const struct rv_response *r, int
         return RV_FAIL(err, RV_E_STATE, "the run does not wait for an answer");
     if (in.expires_at_us && in.expires_at_us <= now_us) {
         rc = RV_FAIL(err, RV_E_STATE, "the answer comes too late: the %s has expired", rv_interrupt_kind_text(in.kind));
-        rv_err_hint(err, "start again with `reeve run`");
+        rv_err_set_hint(err, "start again with `reeve run`");
         return rc;
     }
     if (!cli_answer_fits(in.kind, in.data, r, &misfit)) {
@@ -299,7 +299,7 @@ static int check_answer(const rv_envelope *env, const struct rv_response *r, int
         rc = RV_FAIL(err, RV_E_INVALID, "%s; the run waits for %s: %s", rv_buf_cstr(&misfit),
                      rv_interrupt_kind_text(in.kind), ask);
         cli_write_how_to_answer(in.kind, in.data, &how);
-        rv_err_hint(err, "answer with %s", rv_buf_cstr(&how));
+        rv_err_set_hint(err, "answer with %s", rv_buf_cstr(&how));
         rv_buf_fini(&how);
     }
     rv_buf_fini(&misfit);
@@ -327,7 +327,7 @@ static int resume_expired(struct rv_cli *cli, struct rv_app_run *run, rv_envelop
     if (rc < 0 || !has_answer)
         return rc;
     rc = RV_FAIL(err, RV_E_TIMEOUT, "the answer comes too late: the question has expired");
-    rv_err_hint(err, "the run went on by the time-out");
+    rv_err_set_hint(err, "the run went on by the time-out");
     return rc;
 }
 

@@ -130,7 +130,7 @@ int cli_find_schedule(struct rv_cli *cli, const char *word, struct rv_schedule_r
     int rc = rv_store_get_schedule(cli->store, &cli->app.scope, word, out, err);
 
     if (rc == RV_E_NOT_FOUND)
-        rv_err_hint(err, "`reeve schedules list` shows the names; with --tenant or --user only theirs");
+        rv_err_set_hint(err, "`reeve schedules list` shows the names; with --tenant or --user only theirs");
     return rc;
 }
 

@@ -105,9 +105,10 @@ static int found_none(const struct session *s, rv_err **err)
     int rc = RV_FAIL(err, RV_E_INVALID, "no test has \"%s\" in its name", s->filter);
 
     if (s->nearest[0])
-        rv_err_hint(err, "did you mean \"%s\"?", s->nearest);
+        rv_err_set_hint(err, "did you mean \"%s\"?", s->nearest);
     else
-        rv_err_hint(err, "tests: %.*s%s", RV_STR_ARG(names), s->names.rc < 0 || names.len < s->names.len ? " ..." : "");
+        rv_err_set_hint(err, "tests: %.*s%s", RV_STR_ARG(names),
+                        s->names.rc < 0 || names.len < s->names.len ? " ..." : "");
     return rc;
 }
 

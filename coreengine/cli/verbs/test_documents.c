@@ -195,7 +195,7 @@ static void junit_begin(struct rv_test_output *o)
 static void attribute(rv_buf *b, const char *name, const char *value)
 {
     rv_buf_printf(b, " %s=\"", name);
-    rv_buf_xml(b, rv_str_of(value));
+    rv_buf_add_xml(b, rv_str_of(value));
     rv_buf_putc(b, '"');
 }
 
@@ -212,7 +212,7 @@ static void junit_pipeline(struct rv_test_output *o, const char *path, const str
     rv_buf_puts(&o->out, "><testcase name=\"load\"");
     attribute(&o->out, "classname", path);
     rv_buf_puts(&o->out, "><error message=\"the pipeline is invalid\">");
-    rv_buf_xml(&o->out, rv_buf_str(&text));
+    rv_buf_add_xml(&o->out, rv_buf_str(&text));
     rv_buf_puts(&o->out, "</error></testcase></testsuite>\n");
     rv_buf_fini(&text);
 }
@@ -242,7 +242,7 @@ static void junit_properties(const struct rv_test_report *r, rv_buf *b)
     rv_buf_puts(b, "<properties>");
     for (size_t i = 0; i < place->n_labels; i++) {
         rv_buf_puts(b, "<property name=\"matrix.");
-        rv_buf_xml(b, rv_str_of(place->labels[i].axis));
+        rv_buf_add_xml(b, rv_str_of(place->labels[i].axis));
         rv_buf_putc(b, '"');
         attribute(b, "value", place->labels[i].label);
         rv_buf_puts(b, "/>");
@@ -284,9 +284,9 @@ static void junit_test(struct rv_test_output *o, const struct rv_pipeline *p, co
     cli_test_write_reasons(r, "", &reasons);
     rv_str first = {rv_buf_cstr(&reasons), strcspn(rv_buf_cstr(&reasons), "\n")};
     rv_buf_puts(b, "<failure message=\"");
-    rv_buf_xml(b, first);
+    rv_buf_add_xml(b, first);
     rv_buf_puts(b, "\">");
-    rv_buf_xml(b, rv_buf_str(&reasons));
+    rv_buf_add_xml(b, rv_buf_str(&reasons));
     rv_buf_puts(b, "</failure></testcase>\n");
     rv_buf_fini(&reasons);
 }
@@ -354,13 +354,13 @@ static void html_pipeline(struct rv_test_output *o, const char *path, const stru
     rv_buf text = RV_BUF_INIT(RV_TEST_MAX_OUTPUT);
 
     rv_buf_puts(&o->body, "<h2>");
-    rv_buf_xml(&o->body, rv_str_of(path));
+    rv_buf_add_xml(&o->body, rv_str_of(path));
     rv_buf_puts(&o->body, "</h2>\n");
     if (is_sound)
         return;
     rv_findings_write_text(l->findings, false, &text);
     rv_buf_puts(&o->body, "<p class=\"bad\">The pipeline is invalid.</p><pre>");
-    rv_buf_xml(&o->body, rv_buf_str(&text));
+    rv_buf_add_xml(&o->body, rv_buf_str(&text));
     rv_buf_puts(&o->body, "</pre>\n");
     rv_buf_fini(&text);
 }
@@ -379,7 +379,7 @@ static void html_test(struct rv_test_output *o, const struct rv_pipeline *p, con
     rv_buf_printf(b, "<tr><td class=\"%s\">%s</td><td>", passed ? "ok" : "bad", passed ? "passed" : "failed");
     rv_buf name = RV_BUF_INIT(RV_TEST_MAX_OUTPUT);
     cli_test_write_name(o, r, &name);
-    rv_buf_xml(b, rv_buf_str(&name));
+    rv_buf_add_xml(b, rv_buf_str(&name));
     rv_buf_fini(&name);
     if (r->rate.n > 1) {
         rv_buf_puts(b, " <span class=\"dim\">");
@@ -389,9 +389,9 @@ static void html_test(struct rv_test_output *o, const struct rv_pipeline *p, con
     if (!passed) {
         cli_test_write_reasons(r, "", &reasons);
         rv_buf_puts(b, " <span class=\"dim\">");
-        rv_buf_xml(b, rv_str_of(p->file));
+        rv_buf_add_xml(b, rv_str_of(p->file));
         rv_buf_printf(b, ":%d</span><pre>", r->test->src.line);
-        rv_buf_xml(b, rv_buf_str(&reasons));
+        rv_buf_add_xml(b, rv_buf_str(&reasons));
         rv_buf_puts(b, "</pre>");
         rv_buf_fini(&reasons);
     }
@@ -410,7 +410,7 @@ static void html_coverage(struct rv_test_output *o, const rv_coverage *c)
 
     rv_coverage_write_text(c, &text);
     rv_buf_puts(&o->body, "<pre>");
-    rv_buf_xml(&o->body, rv_buf_str(&text));
+    rv_buf_add_xml(&o->body, rv_buf_str(&text));
     rv_buf_puts(&o->body, "</pre>\n");
     rv_buf_fini(&text);
 }

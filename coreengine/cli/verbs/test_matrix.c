@@ -61,7 +61,7 @@ static int add_cell(struct rv_test_matrix *m, const struct cell_place *at, const
     rv_json_build(&b, cell, "passed", json_object_new_boolean(rv_test_passed(r)));
     rv_json_build_int(&b, cell, "runs", r->rate.n);
     rv_json_build_int(&b, cell, "runs_passed", r->rate.n_passed);
-    rv_json_build(&b, cell, "usd", rv_json_double((double)r->cost_micro_usd / 1e6));
+    rv_json_build(&b, cell, "usd", rv_json_new_double((double)r->cost_micro_usd / 1e6));
     if (b.rc == 0) {
         *out = cell;
         return rv_json_push_take(rv_json_get_arr(row, "results"), cell, err);
@@ -176,19 +176,19 @@ static void write_html_table(const struct rv_test_matrix *m, rv_buf *b)
 
     if (m->about && rv_json_get_text(m->about, "test", &test) && rv_json_get_text(m->about, "file", &file)) {
         rv_buf_puts(b, "<h2>");
-        rv_buf_xml(b, rv_str_of(test));
+        rv_buf_add_xml(b, rv_str_of(test));
         rv_buf_puts(b, " <span class=\"dim\">");
-        rv_buf_xml(b, rv_str_of(file));
+        rv_buf_add_xml(b, rv_str_of(file));
         rv_buf_puts(b, "</span></h2>\n");
     } else {
         rv_buf_puts(b, "<h2>Models</h2>\n");
     }
     rv_buf_puts(b, "<table><thead><tr><th>");
-    rv_buf_xml(b, rv_str_of(m->about ? m->corner : "Test"));
+    rv_buf_add_xml(b, rv_str_of(m->about ? m->corner : "Test"));
     rv_buf_puts(b, "</th>");
     for (size_t k = 0; k < m->n_columns; k++) {
         rv_buf_puts(b, "<th>");
-        rv_buf_xml(b, rv_str_of(m->columns[k]));
+        rv_buf_add_xml(b, rv_str_of(m->columns[k]));
         rv_buf_puts(b, "</th>");
     }
     rv_buf_puts(b, "</tr></thead><tbody>\n");
@@ -196,7 +196,7 @@ static void write_html_table(const struct rv_test_matrix *m, rv_buf *b)
         json_object *row = json_object_array_get_idx(m->rows, i);
         const char *name = rv_json_text_or(row, "test", "");
         rv_buf_puts(b, "<tr><td>");
-        rv_buf_xml(b, rv_str_of(name));
+        rv_buf_add_xml(b, rv_str_of(name));
         rv_buf_puts(b, "</td>");
         for (size_t k = 0; k < m->n_columns; k++) {
             rv_buf cell = RV_BUF_INIT(256);

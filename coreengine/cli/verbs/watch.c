@@ -21,7 +21,7 @@ static int refuse(const char *path, int number, rv_err **err)
     if (number != ENOSPC)
         return RV_FAIL_SYSTEM(err, number, "cannot watch folder \"%s\"", path);
     int rc = RV_FAIL(err, RV_E_LIMIT, "cannot watch folder \"%s\": the system allows this user no more watches", path);
-    rv_err_hint(err, "raise fs.inotify.max_user_watches with sysctl, or end other programs that watch files");
+    rv_err_set_hint(err, "raise fs.inotify.max_user_watches with sysctl, or end other programs that watch files");
     return rc;
 }
 

@@ -197,7 +197,7 @@ static int add(rv_egress *e, rv_str item, rv_err **err)
     }
     int rc = RV_FAIL(err, RV_E_PARSE, "\"%.*s\" is neither a host nor a range of addresses",
                      (int)(item.len < 100 ? item.len : 100), item.ptr);
-    rv_err_hint(err, "examples: db.internal, localhost:8080, 10.1.0.0/16, [fd00::]/8");
+    rv_err_set_hint(err, "examples: db.internal, localhost:8080, 10.1.0.0/16, [fd00::]/8");
     return rc;
 }
 

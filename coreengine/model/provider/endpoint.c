@@ -140,8 +140,8 @@ static int find_base(struct building *b, rv_err **err)
         said = info->base_url;
     if (!said) {
         RV_FAIL(err, RV_E_INVALID, "provider \"%s\" has no address of its own", info->name);
-        rv_err_hint(err, "give the role a base_url%s%s", info->base_url_env ? ", or set " : "",
-                    info->base_url_env ? info->base_url_env : "");
+        rv_err_set_hint(err, "give the role a base_url%s%s", info->base_url_env ? ", or set " : "",
+                        info->base_url_env ? info->base_url_env : "");
         return RV_E_INVALID;
     }
     b->base = rv_arena_dup(b->e->arena, rv_str_of(said));
@@ -233,7 +233,7 @@ static int add_header(struct building *b, const char *name, const char *prefix, 
     if (!is_value(value) || value.len > RV_PROVIDER_MAX_VALUE) {
         RV_FAIL(err, RV_E_INVALID, "%s cannot be sent: it has a line end or a control character in it, or is too long",
                 what);
-        rv_err_hint(err, "look for a line end behind the value");
+        rv_err_set_hint(err, "look for a line end behind the value");
         return RV_E_INVALID;
     }
     rv_buf_printf(&line, "%s: %s", name, prefix);
@@ -336,7 +336,7 @@ static int make_headers(struct building *b, rv_err **err)
         return rc;
     if (!b->auth && e->info->needs_key && b->at_home) {
         RV_FAIL(err, RV_E_DENIED, "there is no API key for the provider \"%s\"", e->info->name);
-        rv_err_hint(err, "set %s, or write api_key: ${env:NAME} in the role's entry of models", e->info->key_env);
+        rv_err_set_hint(err, "set %s, or write api_key: ${env:NAME} in the role's entry of models", e->info->key_env);
         return RV_E_DENIED;
     }
     return 0;
@@ -384,7 +384,7 @@ static void name_gate(struct building *b)
     rv_hash_add(&h, rv_str_of(b->e->address));
     rv_hash_add(&h, RV_STR_LIT("\n"));
     rv_hash_add(&h, rv_str_of(b->auth));
-    rv_hash_hex(&h, b->e->gate);
+    rv_hash_finish_hex(&h, b->e->gate);
 }
 
 static int find_info(struct building *b, rv_err **err)
@@ -406,9 +406,9 @@ static int find_info(struct building *b, rv_err **err)
     nearest = rv_nearest(rv_str_of(name), names, n < RV_COUNT(names) ? n : RV_COUNT(names));
     RV_FAIL(err, RV_E_INVALID, "unknown provider \"%s\"", name);
     if (nearest)
-        rv_err_hint(err, "did you mean \"%s\"?", nearest);
+        rv_err_set_hint(err, "did you mean \"%s\"?", nearest);
     else
-        rv_err_hint(err, "servers that speak OpenAI's protocol are \"openai\" with a base_url");
+        rv_err_set_hint(err, "servers that speak OpenAI's protocol are \"openai\" with a base_url");
     return RV_E_INVALID;
 }
 

@@ -88,7 +88,7 @@ static int adapt(const struct rv_model_config *asked, const struct rv_model_conf
         rc = rv_json_set_int(options, "num_predict", model->max_tokens, err);
     if (rc == 0 && model->has_temperature &&
         (!has || (asked->has_temperature && rv_json_is_number(t) && json_object_get_double(t) == asked->temperature)))
-        rc = rv_json_set_take(options, "temperature", rv_json_double(model->temperature), err);
+        rc = rv_json_set_take(options, "temperature", rv_json_new_double(model->temperature), err);
     return rc;
 }
 

@@ -67,7 +67,7 @@ int provider_url_check(rv_str url, rv_str *host, rv_err **err)
     p = split(url);
     if (!p.scheme.len || !p.host.len || p.host.ptr[0] == ':') { /* shown without what may be a secret */
         RV_FAIL(err, RV_E_INVALID, "base_url is not an address");
-        rv_err_hint(err, "an address looks like https://host/path or http://host:port/path");
+        rv_err_set_hint(err, "an address looks like https://host/path or http://host:port/path");
         return RV_E_INVALID;
     }
     *host = p.host;

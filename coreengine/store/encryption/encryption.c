@@ -25,7 +25,7 @@ static int make_key(const rv_keyring *ring, const char *tenant, const struct rv_
     struct rv_rand rand = rv_rand_system();
 
     rand.fill(rand.self, name, sizeof name);
-    rv_hex(name, sizeof name, f->id);
+    rv_hex_make(name, sizeof name, f->id);
     f->id[RV_ENCRYPTION_ID - 1] = '\0';
     if (!f->has_key)
         return 0;
@@ -77,11 +77,11 @@ static int check_set(const rv_store *s, const char *tenant, enum rv_encryption_m
     if (rc == 0 && (mode == RV_ENCRYPTION_SEALED) != (seal != NULL)) {
         rc = RV_FAIL(err, RV_E_INVALID, "%s",
                      seal ? "a public key is for the mode sealed" : "the mode sealed needs the tenant's public key");
-        rv_err_hint(err, "`openssl pkey -in private.pem -pubout -out public.pem` writes it");
+        rv_err_set_hint(err, "`openssl pkey -in private.pem -pubout -out public.pem` writes it");
     }
     if (rc == 0 && mode >= RV_ENCRYPTION_PLATFORM && store_keyring_size(s->sql->ring) == 0) {
         rc = RV_FAIL(err, RV_E_STATE, "no master key is given, so a key cannot be wrapped");
-        rv_err_hint(err, "`reeve encryption new-key` makes one; REEVE_ENCRYPTION_KEY_FILE names its file");
+        rv_err_set_hint(err, "`reeve encryption new-key` makes one; REEVE_ENCRYPTION_KEY_FILE names its file");
     }
     return rc;
 }

@@ -33,7 +33,7 @@ static void name_of(const unsigned char key[RV_CIPHER_KEY], char name[RV_KEYRING
     rv_hash_init(&h);
     rv_hash_add(&h, (rv_str){of, sizeof of});
     rv_hash_add(&h, (rv_str){(const char *)key, RV_CIPHER_KEY});
-    rv_hash_hex(&h, hex);
+    rv_hash_finish_hex(&h, hex);
     rv_wipe(&h, sizeof h);
     memcpy(name, hex, RV_KEYRING_NAME - 1);
     name[RV_KEYRING_NAME - 1] = '\0';
@@ -45,7 +45,7 @@ static int fail_line(const char *source, int line, rv_err **err)
 {
     RV_FAIL(err, RV_E_INVALID, "%s, key %d: not a key: a key is 32 bytes as base64, which are 44 characters", source,
             line);
-    rv_err_hint(err, "`reeve encryption new-key` prints one");
+    rv_err_set_hint(err, "`reeve encryption new-key` prints one");
     return RV_E_INVALID;
 }
 
@@ -92,7 +92,7 @@ static int add_keys(rv_keyring *ring, rv_str text, const char *source, rv_err **
     }
     if (rc == 0 && ring->n == 0) {
         rc = RV_FAIL(err, RV_E_INVALID, "%s has no key", source);
-        rv_err_hint(err, "`reeve encryption new-key` prints one");
+        rv_err_set_hint(err, "`reeve encryption new-key` prints one");
     }
     return rc;
 }
@@ -147,7 +147,7 @@ static int read_secret(const char *path, const rv_buf *source, rv_buf *text, rv_
     if (rc == 0 && S_ISREG(st.st_mode) && (st.st_mode & (S_IROTH | S_IWOTH))) {
         rc = RV_FAIL(err, RV_E_DENIED, "%s: every user of this machine can %s it", rv_buf_cstr(source),
                      st.st_mode & S_IROTH ? "read" : "change");
-        rv_err_hint(err, "chmod 600 \"%.4096s\"", path);
+        rv_err_set_hint(err, "chmod 600 \"%.4096s\"", path);
     }
     if (rc == 0)
         rc = read_whole(fd, source, text, err);
@@ -241,7 +241,7 @@ int rv_keyring_add_private(rv_keyring **ring, const char *path, rv_err **err)
 const struct rv_rsa *store_keyring_private(const rv_keyring *ring, const struct rv_rsa *seal)
 {
     for (size_t i = 0; ring && i < ring->n_private; i++)
-        if (rv_rsa_same(ring->private[i], seal))
+        if (rv_rsa_is_same(ring->private[i], seal))
             return ring->private[i];
     return NULL;
 }
@@ -319,7 +319,7 @@ int store_keyring_unwrap(const rv_keyring *ring, const char *name, rv_str bound,
     if (!m) {
         RV_FAIL(err, RV_E_DENIED, "the master key %s is needed, and %s", name,
                 store_keyring_size(ring) > 0 ? "is not among those given" : "no master key is given");
-        rv_err_hint(err, "REEVE_ENCRYPTION_KEY_FILE names a file with the master keys");
+        rv_err_set_hint(err, "REEVE_ENCRYPTION_KEY_FILE names a file with the master keys");
         return RV_E_DENIED;
     }
     if (!rv_base64_read(wrapped, &bytes) || bytes.len != WRAPPED) {
@@ -360,7 +360,7 @@ int rv_encryption_mode_of(rv_str text, enum rv_encryption_mode *out, rv_err **er
     }
     rv_str shown = rv_utf8_cut(text, 40);
     RV_FAIL(err, RV_E_INVALID, "unknown mode of encryption \"%.*s\"", RV_STR_ARG(shown));
-    rv_err_hint(err, "modes: %s", rv_buf_cstr(&words));
+    rv_err_set_hint(err, "modes: %s", rv_buf_cstr(&words));
     rv_buf_fini(&words);
     return RV_E_INVALID;
 }

@@ -272,7 +272,7 @@ static int fail_form(struct sql_store *st, const struct rv_place *at, const char
         return fail_changed(st, at, column, err);
     RV_FAIL(err, RV_E_VERSION, "\"%s\": %s of a row of %s is encrypted in form %c, which this program does not know",
             sql_path(st), column, at->table, form);
-    rv_err_hint(err, "use the newer program that wrote it");
+    rv_err_set_hint(err, "use the newer program that wrote it");
     return RV_E_VERSION;
 }
 

@@ -10,15 +10,15 @@
 int entity_fail_shared(rv_err **err)
 {
     RV_FAIL(err, RV_E_DENIED, "the row has no owner: a user cannot change it");
-    rv_err_hint(err, "write it without a user, or give no id, for a row of one's own");
+    rv_err_set_hint(err, "write it without a user, or give no id, for a row of one's own");
     return RV_E_DENIED;
 }
 
 int entity_fail_place(const struct rv_kind *kind, rv_err **err)
 {
     RV_FAIL(err, RV_E_INVALID, "rows of %s are not written as entities", kind->name);
-    rv_err_hint(err, kind->place == RV_PLACE_SCHEMAS ? "`reeve agents put` writes agents"
-                                                     : "conversations write them: `reeve chat`, `reeve sessions`");
+    rv_err_set_hint(err, kind->place == RV_PLACE_SCHEMAS ? "`reeve agents put` writes agents"
+                                                         : "conversations write them: `reeve chat`, `reeve sessions`");
     return RV_E_INVALID;
 }
 

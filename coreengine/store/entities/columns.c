@@ -34,9 +34,9 @@ static int fail_column(const struct rv_kind *kind, rv_str column, rv_err **err)
     rv_str shown = rv_utf8_first(column, MAX_SHOWN);
     RV_FAIL(err, RV_E_INVALID, "%s have no column \"%.*s\"", kind->name, RV_STR_ARG(shown));
     if (near)
-        rv_err_hint(err, "did you mean \"%s\"? Values of your own go into metadata", near);
+        rv_err_set_hint(err, "did you mean \"%s\"? Values of your own go into metadata", near);
     else
-        rv_err_hint(err, "values of your own go into metadata; `reeve docs reference entities` lists the columns");
+        rv_err_set_hint(err, "values of your own go into metadata; `reeve docs reference entities` lists the columns");
     return RV_E_INVALID;
 }
 
@@ -56,7 +56,7 @@ static int fail_type(const char *column, const char *wanted, json_object *v, rv_
     if (json_object_is_type(v, json_type_string) && text.len > 0 && (text.ptr[0] == '{' || text.ptr[0] == '[') &&
         (strstr(wanted, "object") || strstr(wanted, "list"))) {
         RV_FAIL(err, RV_E_INVALID, "%s is a text that contains JSON", column);
-        rv_err_hint(err, "give the %s itself, not its JSON text", wanted);
+        rv_err_set_hint(err, "give the %s itself, not its JSON text", wanted);
         return RV_E_INVALID;
     }
     return RV_FAIL(err, RV_E_INVALID, "%s must be a %s%s, not %s", column, wanted,
@@ -136,7 +136,7 @@ static int keep_time(const char *column, json_object *v, json_object **out, rv_e
         return fail_type(column, "time", v, err);
     if (!rv_time_read(given, &us)) {
         RV_FAIL(err, RV_E_INVALID, "%s \"%.*s\" is not a time", column, RV_STR_ARG(shown));
-        rv_err_hint(err, "write it as 2026-11-21T21:05:00Z");
+        rv_err_set_hint(err, "write it as 2026-11-21T21:05:00Z");
         return RV_E_INVALID;
     }
     entity_time(us, text);
@@ -273,7 +273,7 @@ static int take_id(json_object *v, struct rv_entity_given *g, rv_err **err)
     g->is_id_given = rv_uuid_read(text, g->id);
     if (!g->is_id_given) {
         RV_FAIL(err, RV_E_INVALID, "id \"%.*s\" is not a UUID", RV_STR_ARG(shown));
-        rv_err_hint(err, "leave it out: it follows from the name");
+        rv_err_set_hint(err, "leave it out: it follows from the name");
         return RV_E_INVALID;
     }
     return 0;

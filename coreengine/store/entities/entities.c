@@ -102,7 +102,7 @@ static int choose(const struct rv_store_scope *scope, const struct rv_entity_giv
             continue;
         if (p->is_there) {
             RV_FAIL(err, RV_E_INVALID, "several users have a row \"%s\" of %s", g->id, g->kind->name);
-            rv_err_hint(err, "say whose it is with user_id");
+            rv_err_set_hint(err, "say whose it is with user_id");
             return RV_E_INVALID;
         }
         rc = take_present(stmt, scope, g, p, err);

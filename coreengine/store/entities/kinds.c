@@ -279,9 +279,9 @@ int rv_kind_of(rv_str name, const struct rv_kind **out, rv_err **err)
     rv_str shown = rv_utf8_cut(name, 40);
     RV_FAIL(err, RV_E_INVALID, "unknown kind \"%.*s\"", RV_STR_ARG(shown));
     if (near)
-        rv_err_hint(err, "did you mean \"%s\"? Kinds: %s", near, rv_buf_cstr(&list));
+        rv_err_set_hint(err, "did you mean \"%s\"? Kinds: %s", near, rv_buf_cstr(&list));
     else
-        rv_err_hint(err, "kinds: %s", rv_buf_cstr(&list));
+        rv_err_set_hint(err, "kinds: %s", rv_buf_cstr(&list));
     rv_buf_fini(&list);
     return RV_E_INVALID;
 }

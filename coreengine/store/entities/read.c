@@ -53,7 +53,7 @@ static int check_only(const struct rv_store_scope *scope, const struct rv_kind *
     if (rc != 1 || !rv_str_is(sql_str_at(stmt, 2), tenant))
         return rc < 0 ? rc : 0;
     RV_FAIL(err, RV_E_INVALID, "several users have a row \"%s\" of %s", id, kind->name);
-    rv_err_hint(err, RV_STORE_SAY_WHOSE);
+    rv_err_set_hint(err, RV_STORE_SAY_WHOSE);
     return RV_E_INVALID;
 }
 

@@ -309,7 +309,7 @@ int rv_entity_version(json_object *row, char out[RV_ENTITY_VERSION_MAX], rv_err 
         rc = rv_buf_check(&text, "row", err);
         rv_hash_add(&h, rv_buf_str(&text));
     }
-    rv_hash_hex(&h, hash);
+    rv_hash_finish_hex(&h, hash);
     rv_buf_fini(&text);
     if (rc == 0)
         snprintf(out, RV_ENTITY_VERSION_MAX, "%.32s", hash);

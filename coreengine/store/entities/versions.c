@@ -25,7 +25,7 @@ int store_versions_keep(struct sql_store *st, int64_t schema, const struct rv_ve
     rv_hash_init(&hash);
     rv_hash_add(&hash, version->content);
     rv_hash_add(&hash, version->json_schema);
-    rv_hash_hex(&hash, checksum);
+    rv_hash_finish_hex(&hash, checksum);
     if (strcmp(version->operation, "update") == 0) {
         rc = last_checksum(st, schema, last, err);
         if (rc < 0 || strcmp(last, checksum) == 0)

@@ -184,6 +184,6 @@ int journal_same_history(rv_store *store, const struct rv_store_scope *scope, co
     *out = NULL;
     rc = RV_FAIL(err, RV_E_STATE, "the messages of session \"%s\" are not those that the run was given",
                  c->context.session_id);
-    rv_err_hint(err, "the run can be looked at in the store it was made in, while its session is there");
+    rv_err_set_hint(err, "the run can be looked at in the store it was made in, while its session is there");
     return rc;
 }

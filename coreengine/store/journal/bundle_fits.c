@@ -226,7 +226,7 @@ static int refuse(const struct rv_pipeline *p, struct reasons *r, rv_err **err)
     if (rc < 0)
         return rc;
     rc = RV_FAIL(err, RV_E_STATE, "the run does not fit pipeline \"%s\": %s", p->file, rv_buf_cstr(&r->text));
-    rv_err_hint(err, "go on with the bundle that the run was started with, or bring back what is named");
+    rv_err_set_hint(err, "go on with the bundle that the run was started with, or bring back what is named");
     return rc;
 }
 

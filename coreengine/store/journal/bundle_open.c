@@ -59,7 +59,7 @@ static int check_version(json_object *root, rv_err **err)
         RV_IGNORE(RV_FAIL(err, RV_E_VERSION, "it has version %lld, this engine reads up to %d", (long long)version,
                           RV_BUNDLE_VERSION),
                   "returned below, with a hint");
-        rv_err_hint(err, "use the newer reeve that wrote it");
+        rv_err_set_hint(err, "use the newer reeve that wrote it");
         return RV_E_VERSION;
     }
     return journal_bundle_check_keys(root, "the bundle", bundle_keys, RV_COUNT(bundle_keys), err);

@@ -76,8 +76,9 @@ void journal_record_put_started(const struct rv_effect *e, const rv_envelope *en
 
 int journal_diverged(rv_err **err, int rc)
 {
-    rv_err_hint(err, "another version of the engine, or another pipeline than the one the run was started with, does "
-                     "not do the same; `reeve replay` with the engine that wrote the journal shows what it did");
+    rv_err_set_hint(err,
+                    "another version of the engine, or another pipeline than the one the run was started with, does "
+                    "not do the same; `reeve replay` with the engine that wrote the journal shows what it did");
     return rc;
 }
 

@@ -144,7 +144,7 @@ void rv_owner_name(char out[RV_OWNER_MAX])
 {
     char state, mark[RV_LIVENESS_MAX] = "";
     struct owner me = {.pid = (uint64_t)getpid()};
-    bool is_marked = rv_liveness_name(mark);
+    bool is_marked = rv_liveness_make_name(mark);
 
     host_name(me.host, sizeof me.host);
     boot_id(me.boot);

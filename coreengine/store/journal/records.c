@@ -92,7 +92,7 @@ static void put_hex(rv_str bytes, rv_buf *out)
     char digits[2];
 
     for (size_t i = 0; i < bytes.len; i++) {
-        rv_hex(bytes.ptr + i, 1, digits);
+        rv_hex_make(bytes.ptr + i, 1, digits);
         rv_buf_add(out, digits, sizeof digits);
     }
 }

@@ -81,14 +81,14 @@ static int refuse(const struct pg_asking *a, int rc, rv_err **err)
     rv_err_free(rv_err_steal(err));
     if (is_state(st, "57014")) {
         RV_FAIL(err, RV_E_TIMEOUT, "the statement took longer than %lld ms", (long long)a->rows->ask->max_ms);
-        rv_err_hint(err, "read fewer rows: WHERE created_at > now() - interval '7 days'");
+        rv_err_set_hint(err, "read fewer rows: WHERE created_at > now() - interval '7 days'");
         return RV_E_TIMEOUT;
     }
     if (is_long(st))
         return store_ask_fail_long(err);
     if (needs_memory(st)) {
         RV_FAIL(err, RV_E_LIMIT, "the statement needs more memory than there is: %s", st->refused);
-        rv_err_hint(err, "shorten texts: left(content, 1000)");
+        rv_err_set_hint(err, "shorten texts: left(content, 1000)");
         return RV_E_LIMIT;
     }
     return RV_FAIL(err, RV_E_INVALID, "the database refuses the statement: %s", st->refused);

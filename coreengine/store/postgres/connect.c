@@ -74,7 +74,8 @@ static int take_name(const char *kind, rv_str name, char out[RV_PG_NAME_ROOM], r
 {
     if (!is_name(name)) {
         RV_FAIL(err, RV_E_INVALID, "invalid %s \"%.*s\"", kind, (int)(name.len < 80 ? name.len : 80), name.ptr);
-        rv_err_hint(err, "use lower-case letters, digits and \"_\", at most 63 of them, not beginning with \"pg_\"");
+        rv_err_set_hint(err,
+                        "use lower-case letters, digits and \"_\", at most 63 of them, not beginning with \"pg_\"");
         return RV_E_INVALID;
     }
     memcpy(out, name.ptr, name.len);
@@ -114,7 +115,7 @@ static int check_marks(const struct postgres *st, const char *url, rv_err **err)
     if (!at || (!strchr(at + 1, '@') && !(slash && slash < at)))
         return 0;
     RV_FAIL(err, RV_E_INVALID, "\"%s\": an \"@\" or \"/\" stands where it cannot", st->base.path);
-    rv_err_hint(err, "in names and passwords write %%40 for \"@\" and %%2F for \"/\"");
+    rv_err_set_hint(err, "in names and passwords write %%40 for \"@\" and %%2F for \"/\"");
     return RV_E_INVALID;
 }
 
@@ -132,7 +133,7 @@ static int parse(struct postgres *st, const char *url, rv_err **err)
     }
     why[strcspn(why, "\n")] = 0;
     RV_FAIL(err, RV_E_INVALID, "\"%s\": %s", st->base.path, is_secret ? "this URL cannot be read" : why);
-    rv_err_hint(err, "postgres://USER@HOST:PORT/DATABASE?schema=NAME; each part may be missing");
+    rv_err_set_hint(err, "postgres://USER@HOST:PORT/DATABASE?schema=NAME; each part may be missing");
     st->pq->freemem(why);
     return RV_E_INVALID;
 }
@@ -211,10 +212,10 @@ static int fail_attempt(struct postgres *st, const char *what, char state[6], rv
     rc = strstr(text, "out of memory") ? RV_E_NOMEM : is_url ? RV_E_INVALID : RV_E_IO;
     RV_FAIL(err, rc, "\"%s\": %s", st->base.path, text);
     if (is_url)
-        rv_err_hint(
+        rv_err_set_hint(
             err, "postgres://USER@HOST:PORT/DATABASE?schema=NAME; PGPORT, PGSSLMODE, ... count for what it leaves out");
     else
-        rv_err_hint(err, "is the server running, and does it listen there? `pg_isready` asks it");
+        rv_err_set_hint(err, "is the server running, and does it listen there? `pg_isready` asks it");
     return rc;
 }
 

@@ -61,7 +61,7 @@ int store_pg_fail_state(struct postgres *st, const char *sqlstate, const char *t
     RV_FAIL(err, meanings[i].code, "\"%s\": %s: %.*s (%s)", st->base.path, what, (int)strcspn(text, "\n"), text,
             sqlstate);
     if (meanings[i].hint)
-        rv_err_hint(err, "%s", meanings[i].hint);
+        rv_err_set_hint(err, "%s", meanings[i].hint);
     return meanings[i].code;
 }
 
@@ -69,7 +69,7 @@ static int fail_lost(struct postgres *st, const char *what, rv_err **err)
 {
     st->retry = PG_RETRY_LOST;
     RV_FAIL(err, RV_E_IO, "\"%s\": %s: the connection to the server broke: %s", st->base.path, what, st->why);
-    rv_err_hint(err, "is the server running? `pg_isready` asks it");
+    rv_err_set_hint(err, "is the server running? `pg_isready` asks it");
     return RV_E_IO;
 }
 

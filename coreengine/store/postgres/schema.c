@@ -220,7 +220,7 @@ struct header {
 static int fail_foreign(struct postgres *st, rv_err **err)
 {
     RV_FAIL(err, RV_E_INVALID, "\"%s\": the schema \"%s\" has tables of another program", st->base.path, st->schema);
-    rv_err_hint(err, "name another schema: ?schema=NAME");
+    rv_err_set_hint(err, "name another schema: ?schema=NAME");
     return RV_E_INVALID;
 }
 
@@ -284,7 +284,7 @@ static int compare(struct postgres *st, const struct header *h, int current, boo
         return fail_foreign(st, err);
     if (!h->has_store && (must_exist || st->read_only)) {
         RV_FAIL(err, RV_E_NOT_FOUND, "\"%s\": no store was made in the schema \"%s\" yet", st->base.path, st->schema);
-        rv_err_hint(err, "the first run creates it; REEVE_STORE names another store");
+        rv_err_set_hint(err, "the first run creates it; REEVE_STORE names another store");
         return RV_E_NOT_FOUND;
     }
     return sql_compare(&st->base, h->version, current, st->read_only, err);

@@ -36,7 +36,7 @@ static int fail_unknown(struct postgres *st, rv_err **err)
     RV_FAIL(err, RV_E_IO,
             "\"%s\": the connection broke while a write was committed, and whether it was cannot be known",
             st->base.path);
-    rv_err_hint(err, "look before you repeat it");
+    rv_err_set_hint(err, "look before you repeat it");
     return RV_E_IO;
 }
 
@@ -104,7 +104,7 @@ static int fail_waited(struct postgres *st, int rc, rv_err **err)
         return rc;
     RV_WRAP(err, RV_E_TIMEOUT, "\"%s\": no connection to the server within %lld ms", st->base.path,
             (long long)store_pg_wait_ms(st));
-    rv_err_hint(err, "is the server running? `pg_isready` asks it");
+    rv_err_set_hint(err, "is the server running? `pg_isready` asks it");
     return RV_E_TIMEOUT;
 }
 
@@ -286,7 +286,7 @@ static int find_out(struct postgres *st, rv_err **err)
     rc = RV_WRAP(err, RV_E_IO,
                  "\"%s\": the connection broke while a write was committed, and whether it was is not known",
                  st->base.path);
-    rv_err_hint(err, "look before you repeat it");
+    rv_err_set_hint(err, "look before you repeat it");
     return rc;
 }
 

@@ -107,7 +107,7 @@ int rv_store_get_blob(rv_store *s, const char *hash, rv_buf *out, rv_err **err)
         rv_hash_of((rv_str){out->ptr ? out->ptr + before : "", out->len - before}, found);
         if (strcmp(found, hash) != 0) {
             rc = RV_FAIL(err, RV_E_IO, "blob %s is damaged: its bytes have the hash %s", hash, found);
-            rv_err_hint(err, "`reeve store check` lists what else is");
+            rv_err_set_hint(err, "`reeve store check` lists what else is");
         }
     }
     rc = store_leave_read(s, rc, err);

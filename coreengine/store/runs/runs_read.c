@@ -63,7 +63,7 @@ int store_run_row_of(struct sql_store *st, rv_sql_stmt *stmt, char hash[RV_HASH_
     if (rc < 0) {
         rc = RV_WRAP(err, rc == RV_E_NOMEM ? rc : RV_E_IO, "\"%s\": run \"%s\" is damaged", sql_path(st),
                      row.id ? row.id : "");
-        rv_err_hint(err, "`reeve store check` lists what else is");
+        rv_err_set_hint(err, "`reeve store check` lists what else is");
         return rc;
     }
     const int64_t numbers[] = {row.parent_seq, row.created_us, row.updated_us,     row.expires_us,

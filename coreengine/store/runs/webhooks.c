@@ -185,7 +185,7 @@ static void name_task(const struct rv_store_append *a, int64_t seq, int64_t n, c
     rv_hash_init(&h);
     rv_hash_add(&h, rv_str_of(a->run));
     rv_hash_add(&h, rv_str_of(numbers));
-    rv_hash_hex(&h, hash);
+    rv_hash_finish_hex(&h, hash);
     snprintf(out, RV_ID_MAX, RV_WEBHOOK_PREFIX "%.16s", hash);
 }
 

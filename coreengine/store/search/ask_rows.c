@@ -34,6 +34,6 @@ int store_ask_row(struct rv_asking_rows *r, struct rv_cell *cells, size_t n, rv_
 int store_ask_fail_long(rv_err **err)
 {
     RV_FAIL(err, RV_E_LIMIT, "a value of the statement is longer than " RV_ASK_VALUE " bytes");
-    rv_err_hint(err, "shorten texts: left(content, 1000)");
+    rv_err_set_hint(err, "shorten texts: left(content, 1000)");
     return RV_E_LIMIT;
 }

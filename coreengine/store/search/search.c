@@ -332,7 +332,7 @@ static int kind_of(const char *name, const struct rv_kind **kind, rv_err **err)
 
     if (rc == 0 && !(*kind)->embedded) {
         rc = RV_FAIL(err, RV_E_INVALID, "%s have no field that is searched", name);
-        rv_err_hint(err, "FUZZY and LOOKUP find them by their names");
+        rv_err_set_hint(err, "FUZZY and LOOKUP find them by their names");
     }
     return rc;
 }
@@ -396,7 +396,8 @@ static int fail_dims(const struct rv_search_rows *rows, size_t has, rv_err **err
 {
     RV_FAIL(err, RV_E_INVALID, "the query has a vector of %zu dimensions, the rows of %s have %zu", rows->dims,
             rows->kind, has);
-    rv_err_hint(err, "name the model and its dimensions as they were when the rows were embedded, or embed them again");
+    rv_err_set_hint(err,
+                    "name the model and its dimensions as they were when the rows were embedded, or embed them again");
     return RV_E_INVALID;
 }
 

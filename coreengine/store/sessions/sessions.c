@@ -173,7 +173,7 @@ static int row_of(struct sql_store *st, rv_sql_stmt *stmt, struct found_session 
 static int fail_ambiguous(const char *id, rv_err **err)
 {
     RV_FAIL(err, RV_E_INVALID, "several users have a session \"%s\"", id);
-    rv_err_hint(err, RV_STORE_SAY_WHOSE);
+    rv_err_set_hint(err, RV_STORE_SAY_WHOSE);
     return RV_E_INVALID;
 }
 
@@ -273,7 +273,7 @@ static int copy(const struct rv_session_row *row, struct rv_session_row *out, rv
 static int fail_deleted(const char *id, rv_err **err)
 {
     RV_FAIL(err, RV_E_EXISTS, "session \"%s\" was deleted, and its id stays taken", id);
-    rv_err_hint(err, "begin a session with another id");
+    rv_err_set_hint(err, "begin a session with another id");
     return RV_E_EXISTS;
 }
 

@@ -31,13 +31,13 @@ int sql_compare(const struct sql_store *st, int64_t version, int current, bool r
     if (version > current) {
         RV_FAIL(err, RV_E_VERSION, "\"%s\" has schema version %lld, this program knows versions up to %d", st->path,
                 (long long)version, current);
-        rv_err_hint(err, "use the newer program that wrote it");
+        rv_err_set_hint(err, "use the newer program that wrote it");
         return RV_E_VERSION;
     }
     if (version < current && read_only) {
         RV_FAIL(err, RV_E_VERSION, "\"%s\" has schema version %lld, this program reads version %d", st->path,
                 (long long)version, current);
-        rv_err_hint(err, "open it once for writing, which brings it forward");
+        rv_err_set_hint(err, "open it once for writing, which brings it forward");
         return RV_E_VERSION;
     }
     return version < current;

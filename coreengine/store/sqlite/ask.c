@@ -200,7 +200,7 @@ static int refuse(struct sqlite *st, sqlite3 *db, int rc, const struct clock *cl
     case SQLITE_INTERRUPT:
         if (clock->is_over) {
             RV_FAIL(err, RV_E_TIMEOUT, "the statement took longer than %lld ms", (long long)ask->max_ms);
-            rv_err_hint(err, "read fewer rows: WHERE created_at > now() - interval '7 days'");
+            rv_err_set_hint(err, "read fewer rows: WHERE created_at > now() - interval '7 days'");
             return RV_E_TIMEOUT;
         }
         break;

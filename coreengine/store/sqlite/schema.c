@@ -430,7 +430,7 @@ static int read_header(struct sqlite *st, struct header *h, rv_err **err)
 static int fail_foreign(struct sqlite *st, rv_err **err)
 {
     RV_FAIL(err, RV_E_INVALID, "\"%s\" is a SQLite database, but not a store", st->base.path);
-    rv_err_hint(err, "name another file; this one was made by another program");
+    rv_err_set_hint(err, "name another file; this one was made by another program");
     return RV_E_INVALID;
 }
 

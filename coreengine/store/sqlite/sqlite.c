@@ -44,7 +44,7 @@ static int no_folder(const char *path, rv_err **err)
     }
     if (folder[0] && stat(folder, &info) == 0) {
         int rc = RV_FAIL(err, RV_E_IO, "no file can be made in the folder \"%s\"", folder);
-        rv_err_hint(err, "name a file in a folder of a disk: this one is made by the system");
+        rv_err_set_hint(err, "name a file in a folder of a disk: this one is made by the system");
         free(folder);
         free(above);
         return rc;
@@ -55,11 +55,11 @@ static int no_folder(const char *path, rv_err **err)
             break;
     }
     int rc = RV_FAIL(err, RV_E_IO, "the folder \"%s\" of the store does not exist", folder);
-    rv_err_hint(err, "check the path (\"%s\" exists), or make the folder: mkdir -p \"%s\"",
-                slash && slash != above ? above
-                : above[0] == '/'       ? "/"
-                                        : ".",
-                folder);
+    rv_err_set_hint(err, "check the path (\"%s\" exists), or make the folder: mkdir -p \"%s\"",
+                    slash && slash != above ? above
+                    : above[0] == '/'       ? "/"
+                                            : ".",
+                    folder);
     free(folder);
     free(above);
     return rc;
@@ -74,7 +74,7 @@ static int prepare_file(struct sqlite *st, const struct rv_store_opts *opts, rv_
     if (stat(st->base.path, &info) == 0) {
         if (S_ISDIR(info.st_mode)) {
             RV_FAIL(err, RV_E_IO, "\"%s\" is a folder", st->base.path);
-            rv_err_hint(err, "name a file in the folder");
+            rv_err_set_hint(err, "name a file in the folder");
             return RV_E_IO;
         }
         if (!S_ISREG(info.st_mode))
@@ -253,7 +253,7 @@ static int open_plain(struct sqlite *st, const struct rv_store_opts *opts, rv_er
         rc = connect_to(st, st->base.path, opts->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE, err);
     if (rc == 0 && !opts->read_only && sqlite3_db_readonly(st->link->db, "main") == 1) { /* SQLite makes do with that */
         rc = RV_FAIL(err, RV_E_DENIED, "\"%s\" cannot be written to", st->base.path);
-        rv_err_hint(err, "the file and its folder must both be writable; or open it for reading only");
+        rv_err_set_hint(err, "the file and its folder must both be writable; or open it for reading only");
     }
     return rc;
 }
@@ -404,7 +404,7 @@ static int fail_other_file(struct rv_store_health *h, const char *path, rv_err *
 {
     __atomic_store_n(&h->refused, RV_E_IO, __ATOMIC_SEQ_CST);
     RV_FAIL(err, RV_E_IO, "\"%s\" was removed or replaced while this process used it", path);
-    rv_err_hint(err, "start this process again, with the file in its place");
+    rv_err_set_hint(err, "start this process again, with the file in its place");
     return RV_E_IO;
 }
 

@@ -48,30 +48,33 @@ static void advise(const struct sqlite *st, int rc, rv_err **err)
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
     case SQLITE_PROTOCOL:
-        rv_err_hint(err,
-                    "other processes kept \"%s\" locked for more than %lld ms; try again, or end the one that holds it",
-                    st->base.path, (long long)(st->wait_ms > 0 ? st->wait_ms : st->busy_ms));
+        rv_err_set_hint(
+            err, "other processes kept \"%s\" locked for more than %lld ms; try again, or end the one that holds it",
+            st->base.path, (long long)(st->wait_ms > 0 ? st->wait_ms : st->busy_ms));
         break;
     case SQLITE_CORRUPT:
     case SQLITE_ERROR:
     case SQLITE_SCHEMA:
     case SQLITE_MISMATCH:
-        rv_err_hint(err, "restore the file from a backup; `reeve store check` lists the damage of a file that opens");
+        rv_err_set_hint(err,
+                        "restore the file from a backup; `reeve store check` lists the damage of a file that opens");
         break;
     case SQLITE_NOTADB:
-        rv_err_hint(err, "name another file, or restore this one from a backup; `reeve store check` looks at a store");
+        rv_err_set_hint(err,
+                        "name another file, or restore this one from a backup; `reeve store check` looks at a store");
         break;
     case SQLITE_FULL:
     case SQLITE_IOERR:
         if (rv_err_code(*err) == RV_E_DISK)
-            rv_err_hint(err, "make room on the disk of \"%s\"; nothing that was written before is lost", st->base.path);
+            rv_err_set_hint(err, "make room on the disk of \"%s\"; nothing that was written before is lost",
+                            st->base.path);
         break;
     case SQLITE_CANTOPEN:
         if (rv_err_code(*err) == RV_E_FILES)
-            rv_err_hint(err, "raise `ulimit -n`, the largest number of open files of a process");
+            rv_err_set_hint(err, "raise `ulimit -n`, the largest number of open files of a process");
         break;
     case SQLITE_READONLY:
-        rv_err_hint(err, "the file and its folder must both be writable");
+        rv_err_set_hint(err, "the file and its folder must both be writable");
         break;
     default:
         break;

@@ -80,7 +80,7 @@ static int check_file(const struct sqlite *st, rv_err **err)
         return 0;
     RV_FAIL(err, RV_E_IO, "\"%s\" was removed or replaced while it was open: what is written now would be lost",
             st->base.path);
-    rv_err_hint(err, "put the file back, or start this process again");
+    rv_err_set_hint(err, "put the file back, or start this process again");
     return RV_E_IO;
 }
 

@@ -416,9 +416,10 @@ int store_upkeep_check(struct sql_store *st, rv_err **err)
     if (rc == 0 && r.n > 0) {
         rc = RV_FAIL(err, RV_E_IO, "\"%s\" is damaged, %d%s %s:%s", sql_path(st), r.n,
                      store_report_is_full(&r) ? " or more" : "", r.n == 1 ? "fault" : "faults", rv_buf_cstr(&r.text));
-        rv_err_hint(err, r.n_index == r.n
-                             ? "`reeve entities reindex` writes what rows are found by again, from the rows"
-                             : "end what uses it, and restore it from a backup; `reeve store backup` makes backups");
+        rv_err_set_hint(err,
+                        r.n_index == r.n
+                            ? "`reeve entities reindex` writes what rows are found by again, from the rows"
+                            : "end what uses it, and restore it from a backup; `reeve store backup` makes backups");
     }
     rv_buf_fini(&r.text);
     return rc;

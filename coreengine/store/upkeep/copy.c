@@ -69,7 +69,7 @@ static int set_about(const struct copy *c, const char *name, const char *value, 
 int store_fail_half(struct sql_store *st, const char *from, rv_err **err)
 {
     RV_FAIL(err, RV_E_STATE, "\"%s\" has an unfinished copy of \"%s\" and cannot be used", sql_path(st), from);
-    rv_err_hint(err, "`reeve store copy` with the same two stores finishes it");
+    rv_err_set_hint(err, "`reeve store copy` with the same two stores finishes it");
     return RV_E_STATE;
 }
 
@@ -145,7 +145,7 @@ static int check_empty(const struct copy *c, rv_err **err)
             return rc;
         if (rc == 1) {
             RV_FAIL(err, RV_E_STATE, "\"%s\" is not empty: its table \"%s\" has rows", sql_path(c->to), t->name);
-            rv_err_hint(err, "a store is copied into one that does not exist yet, or is empty");
+            rv_err_set_hint(err, "a store is copied into one that does not exist yet, or is empty");
             return RV_E_STATE;
         }
     }
@@ -188,7 +188,7 @@ static void marks_fini(struct marks *m)
 static int fail_finished(const struct copy *c, rv_err **err)
 {
     RV_FAIL(err, RV_E_STATE, "\"%s\" already has a finished copy of \"%s\"", sql_path(c->to), sql_path(c->from));
-    rv_err_hint(err, "name another store to copy to, or delete that one first");
+    rv_err_set_hint(err, "name another store to copy to, or delete that one first");
     return RV_E_STATE;
 }
 
@@ -321,7 +321,7 @@ static void sum_hex(const struct rv_rows_sum *s, char out[RV_HASH_MAX])
 {
     struct rv_hash hash = s->hash;
 
-    rv_hash_hex(&hash, out);
+    rv_hash_finish_hex(&hash, out);
 }
 
 /* Read as many rows of `from` as `to` has. */
@@ -357,7 +357,7 @@ static int check_texts(const struct copy *c, const struct rv_rows *rows, rv_err 
         RV_FAIL(err, RV_E_INVALID, "\"%s\": table \"%s\", row %s: the column \"%s\" %s, which %s cannot keep",
                 sql_path(c->from), rows->table->name, rv_buf_cstr(&key), rows->table->columns[i].name,
                 has_nul ? "contains a NUL character" : "is not valid UTF-8", c->to->driver->name);
-        rv_err_hint(err, "correct or delete that row, then repeat the command");
+        rv_err_set_hint(err, "correct or delete that row, then repeat the command");
         rv_buf_fini(&key);
         return RV_E_INVALID;
     }
@@ -425,7 +425,7 @@ static int write_rows(struct copy *c, struct rv_rows *rows, struct rv_store_tabl
     out->n_copied = c->sum.n - n_before;
     if (rc == RV_E_INTERNAL) {
         rc = RV_WRAP(err, RV_E_INVALID, "the rows of \"%s\" do not belong together", sql_path(c->from));
-        rv_err_hint(err, "`reeve store check` lists the damage");
+        rv_err_set_hint(err, "`reeve store check` lists the damage");
     }
     return rc < 0 ? RV_WRAP(err, rc, "copy the table \"%s\"", rows->table->name) : 0;
 }
@@ -499,12 +499,12 @@ static int verify(const struct copy *c, rv_err **err)
         if (strcmp(hex, t->hash) != 0) {
             RV_FAIL(err, RV_E_INVALID, "\"%s\": the table \"%s\" has %lld rows that are not the %lld of \"%s\"",
                     sql_path(c->to), t->name, (long long)there.n, (long long)t->n_rows, sql_path(c->from));
-            rv_err_hint(err, "another program changed the copy; repeat the command: it copies again what differs");
+            rv_err_set_hint(err, "another program changed the copy; repeat the command: it copies again what differs");
             return RV_E_INVALID;
         }
         rv_hash_add(&all, rv_str_of(hex));
     }
-    rv_hash_hex(&all, c->out->hash);
+    rv_hash_finish_hex(&all, c->out->hash);
     return rc;
 }
 

@@ -52,7 +52,7 @@ int mcptools_identity(const struct rv_mcp_server_config *s, char out[RV_HASH_MAX
         add_text(&h, rv_buf_cstr(&text));
         rv_buf_fini(&text);
     }
-    rv_hash_hex(&h, out);
+    rv_hash_finish_hex(&h, out);
     return rc;
 }
 

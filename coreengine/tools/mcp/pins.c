@@ -18,7 +18,7 @@ void rv_mcp_state_path(const char *folder, const char *kind, const struct rv_mcp
     rv_hash_add(&h, rv_str_of(s->openapi));
     for (size_t i = 0; i < s->command.n; i++)
         rv_hash_add(&h, (rv_str){s->command.items[i], strlen(s->command.items[i]) + 1});
-    rv_hash_hex(&h, hex);
+    rv_hash_finish_hex(&h, hex);
     rv_buf_printf(out, "%s/%s/%s-%.16s.json", folder, kind, s->name, hex);
 }
 
@@ -62,7 +62,7 @@ static int read_pins(const char *path, json_object **out, rv_err **err)
     if (rc < 0) {
         RV_FAIL(err, rc, "pins in \"%s\"", path);
         rv_err_add_causes(err, why);
-        rv_err_hint(err, "restore the file, or delete it: then all tools of this server are new");
+        rv_err_set_hint(err, "restore the file, or delete it: then all tools of this server are new");
     }
     return rc;
 }

@@ -78,7 +78,7 @@ void plugin_log(const struct rv_plugin_entry *e, const struct rv_plugin_call *ca
     char text[RV_PLUGIN_MAX_TEXT + 1];
     int64_t left_out;
 
-    if (!rv_log_on(log, level))
+    if (!rv_log_is_on(log, level))
         return;
     bool may = take_turn(e->owner->logging, rv_log_now_us(log), &left_out);
     tell_left_out(e->owner, left_out);
@@ -371,7 +371,7 @@ int plugin_judge(enum rv_name_kind kind, const struct rv_plugin_said *s, const r
         return RV_FAIL(err, RV_E_PLUGIN, "it answered and failed in one call");
     if (s->n_failures > 0) {
         rc = RV_FAIL(err, RV_E_TOOL, "%s", *s->message ? s->message : "it failed and does not say why");
-        rv_err_hint(err, "%s", s->type);
+        rv_err_set_hint(err, "%s", s->type);
         return rc;
     }
     if (s->n_replies > 1)
@@ -403,7 +403,7 @@ int plugin_fail_unknown(const rv_plugins *p, enum rv_name_kind kind, const char 
     if (callable)
         nearest = rv_nearest(rv_str_of(name), p->names.lists[kind], p->names.n_lists[kind]);
     if (nearest)
-        rv_err_hint(err, "did you mean \"%s\"?", nearest);
+        rv_err_set_hint(err, "did you mean \"%s\"?", nearest);
     return rc;
 }
 

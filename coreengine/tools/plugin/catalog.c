@@ -21,7 +21,7 @@ static int fail_document(const rv_err *why, int rc, rv_err **err)
     else
         rc = RV_FAIL(err, RV_E_PLUGIN, "its document: %s", rv_err_text(why));
     if (hint)
-        rv_err_hint(err, "%s", hint);
+        rv_err_set_hint(err, "%s", hint);
     return rc;
 }
 
@@ -56,7 +56,7 @@ int plugin_read_agent(struct rv_plugin_agent *a, const char *name, const char *t
     rv_err_free(why);
     if (rc == 0 && !is_called(a->doc, name)) {
         rc = RV_FAIL(err, RV_E_PLUGIN, "its document names the agent \"%s\"", a->doc->name);
-        rv_err_hint(err, "the entry is called like the agent, with \"_\" for \"-\"");
+        rv_err_set_hint(err, "the entry is called like the agent, with \"_\" for \"-\"");
     }
     return rc;
 }

@@ -240,7 +240,7 @@ int channel_read_err(json_object *list, rv_err **err)
         rc = RV_WRAP(err, code_of(link), "%s", clean);
         if (hint) {
             plugin_clean(clean, sizeof clean, hint);
-            rv_err_hint(err, "%s", clean);
+            rv_err_set_hint(err, "%s", clean);
         }
     }
     return rc;

@@ -22,7 +22,7 @@ static const char *const prompt_keys[] = {"description", "text"};
 
 static int advise(int rc, const char *hint, rv_err **err)
 {
-    rv_err_hint(err, "%s", hint);
+    rv_err_set_hint(err, "%s", hint);
     return rc;
 }
 
@@ -64,7 +64,7 @@ static int check_keys(json_object *spec, const char *const *keys, size_t n, rv_e
         nearest = rv_nearest(rv_str_of(key), keys, n);
         rc = RV_FAIL(err, RV_E_PLUGIN, "its specification has an unknown key \"%s\"", key);
         if (nearest)
-            rv_err_hint(err, "did you mean \"%s\"?", nearest);
+            rv_err_set_hint(err, "did you mean \"%s\"?", nearest);
         return rc;
     }
     return 0;
@@ -196,9 +196,9 @@ static int check_service(const struct rv_plugin_entry *e, const char *name, rv_e
     rc = RV_FAIL(err, RV_E_PLUGIN, "\"services\": \"%s\" is %s, and calls of this %s are repeated as %s ones", s->name,
                  rv_effect_class_text(s->effect), rv_name_kind_text(e->kind), rv_effect_class_text(of));
     if (e->kind == RV_NAME_TOOL)
-        rv_err_hint(err, "say \"effect\": \"%s\"", rv_effect_class_text(s->effect));
+        rv_err_set_hint(err, "say \"effect\": \"%s\"", rv_effect_class_text(s->effect));
     else
-        rv_err_hint(err, "let a tool ask for it");
+        rv_err_set_hint(err, "let a tool ask for it");
     return rc;
 }
 
@@ -323,9 +323,9 @@ static int check_versions(const struct rv_cap_desc *given, rv_err **err)
     if (abi != RV_CAP_ABI) {
         int rc = RV_FAIL(err, RV_E_VERSION, "it was built for capability ABI %u, this engine has %d", abi, RV_CAP_ABI);
         if (abi < RV_CAP_ABI)
-            rv_err_hint(err, "it is too old: build it again with this version's capability.h");
+            rv_err_set_hint(err, "it is too old: build it again with this version's capability.h");
         else
-            rv_err_hint(err, "it is too new: use a newer reeve, or build it with this version's capability.h");
+            rv_err_set_hint(err, "it is too new: use a newer reeve, or build it with this version's capability.h");
         return rc;
     }
     if (size < MIN_DESC_SIZE)

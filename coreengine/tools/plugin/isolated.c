@@ -180,7 +180,7 @@ static int find_program(const struct rv_plugins *p, char **out, rv_err **err)
     if (!program) {
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "isolation: process needs the program reeve, and there is no \"%s\"",
                      RV_INSTALL_PROGRAM);
-        rv_err_hint(err, "give host_program in struct rv_plugins_opts");
+        rv_err_set_hint(err, "give host_program in struct rv_plugins_opts");
         return rc;
     }
     *out = rv_str_dup(rv_str_of(program));

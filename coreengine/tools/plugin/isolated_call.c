@@ -125,7 +125,7 @@ static int send_call(const struct rv_plugin_entry *e, const struct rv_plugin_cal
     rv_jw w = rv_jw_on(&head);
     enum rv_log_level level = RV_LOG_TRACE;
 
-    while (level < RV_LOG_OFF && !rv_log_on(e->owner->log, level))
+    while (level < RV_LOG_OFF && !rv_log_is_on(e->owner->log, level))
         level++;
     rv_jw_obj(&w);
     rv_jw_kv_int(&w, "call", e - e->owner->entries);

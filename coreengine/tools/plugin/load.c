@@ -40,7 +40,8 @@ static int fail_dl(const char *path, rv_err **err)
         rc = RV_FAIL(err, RV_E_NOMEM, "open \"%s\"", path);
     else
         rc = RV_FAIL(err, RV_E_PLUGIN, "\"%s\" is not a capability that can be loaded: %s", path, why);
-    rv_err_hint(err, "build it as a shared object of this machine; `reeve new capability NAME` writes one that builds");
+    rv_err_set_hint(err,
+                    "build it as a shared object of this machine; `reeve new capability NAME` writes one that builds");
     dlerror(); /* lets go of the text */
     return rc;
 }
@@ -49,7 +50,8 @@ static int fail_static(const char *path, rv_err **err)
 {
     int rc = RV_FAIL(err, RV_E_PLUGIN, "\"%s\" is a shared object, which a static binary cannot load", path);
 
-    rv_err_hint(err, "use the package reeve, or one of the capabilities that are part of this binary: `reeve inspect`");
+    rv_err_set_hint(err,
+                    "use the package reeve, or one of the capabilities that are part of this binary: `reeve inspect`");
     return rc;
 }
 
@@ -118,7 +120,7 @@ static int call_entry_point(struct rv_plugin *pl, const struct rv_cap_desc **out
     symbol = dlsym(pl->handle, "rv_capability");
     if (!symbol) {
         int rc = RV_FAIL(err, RV_E_PLUGIN, "\"%s\" has no function rv_capability()", pl->path);
-        rv_err_hint(err, "define it with RV_CAPABILITY() of capability.h");
+        rv_err_set_hint(err, "define it with RV_CAPABILITY() of capability.h");
         return rc;
     }
     memcpy(&entry_point, &symbol, sizeof entry_point); /* ISO C has no cast from object to function pointers */
@@ -153,7 +155,7 @@ int plugin_open(struct rv_plugin *pl, const char *base_dir, const char *config, 
         why[sizeof why - 1] = '\0'; /* the function may have filled the whole buffer */
         int rc = RV_FAIL(err, RV_E_PLUGIN, "it failed to open: %s", *why ? why : "it does not say why");
         if (!*why)
-            rv_err_hint(err, "its function open() gets a buffer for the reason");
+            rv_err_set_hint(err, "its function open() gets a buffer for the reason");
         return rc;
     }
     pl->is_open = true;
@@ -325,7 +327,7 @@ static void identify(struct rv_plugin *pl, const char *base_dir, rv_str config)
     rv_hash_add(&h, (rv_str){pl->path, strlen(pl->path) + 1});
     rv_hash_add(&h, (rv_str){base_dir, strlen(base_dir) + 1});
     rv_hash_add(&h, config);
-    rv_hash_hex(&h, pl->identity);
+    rv_hash_finish_hex(&h, pl->identity);
 }
 
 static int open_plugin(const struct rv_plugins *p, struct rv_plugin *pl, json_object *given, rv_err **err)

@@ -217,12 +217,12 @@ static int fail_not_found(const struct rv_plugins *p, const char *name, rv_err *
     rc = RV_FAIL(err, RV_E_NOT_FOUND, "no capability \"%s\" in %s", name,
                  p->n_dirs ? rv_buf_cstr(&places) : "an empty capability path");
     if (nearest && strcmp(nearest, name) == 0)
-        rv_err_hint(err, "something is called %s.so there, but it is not a regular file", name);
+        rv_err_set_hint(err, "something is called %s.so there, but it is not a regular file", name);
     else if (nearest)
-        rv_err_hint(err, "did you mean \"%s\"?", nearest);
+        rv_err_set_hint(err, "did you mean \"%s\"?", nearest);
     else
-        rv_err_hint(err, "give --capability-path DIR, set REEVE_CAPABILITY_PATH, or write a path such as ./%s.so",
-                    name);
+        rv_err_set_hint(err, "give --capability-path DIR, set REEVE_CAPABILITY_PATH, or write a path such as ./%s.so",
+                        name);
     rv_plugins_path_free(names);
     return rc;
 }
@@ -266,13 +266,13 @@ int plugin_locate(const struct rv_plugins *p, const char *name, char **out, rv_e
         rc = try_place("", name, "", out, err);
         if (rc == 0 && !*out) {
             rc = RV_FAIL(err, RV_E_NOT_FOUND, "no file \"%s\"", name);
-            rv_err_hint(err, "relative paths start in the folder of the pipeline, \"%s\"", p->base_dir);
+            rv_err_set_hint(err, "relative paths start in the folder of the pipeline, \"%s\"", p->base_dir);
         }
         return rc;
     }
     if (!plugin_name_ok(rv_str_of(name), true)) {
         rc = RV_FAIL(err, RV_E_INVALID, "\"%s\" is not a name of a capability", name);
-        rv_err_hint(err, "a name has a-z, 0-9, _ and -; a path to a file needs a slash, such as ./x.so");
+        rv_err_set_hint(err, "a name has a-z, 0-9, _ and -; a path to a file needs a slash, such as ./x.so");
         return rc;
     }
     rc = try_program(name, out, err);

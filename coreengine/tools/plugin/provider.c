@@ -122,7 +122,7 @@ static int check_members(json_object *obj, const char *where, const char *const 
             const char *nearest = rv_nearest(rv_str_of(key), keys, n);
             int rc = RV_FAIL(err, RV_E_PLUGIN, "%s has an unknown member \"%s\"", where, key);
             if (nearest)
-                rv_err_hint(err, "did you mean \"%s\"?", nearest);
+                rv_err_set_hint(err, "did you mean \"%s\"?", nearest);
             return rc;
         }
     }

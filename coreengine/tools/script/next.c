@@ -144,7 +144,7 @@ void rv_script_request_of(const struct rv_pipeline *p, const char *role, rv_str 
     }
     rv_hash_add(&h, RV_STR_LIT("\n"));
     rv_hash_add(&h, request);
-    rv_hash_hex(&h, out);
+    rv_hash_finish_hex(&h, out);
 }
 
 void rv_script_reply_fini(struct rv_script_reply *r)

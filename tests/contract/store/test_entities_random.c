@@ -93,7 +93,7 @@ static json_object *random_edges(struct script *s)
         if (below(s, 2))
             json_object_object_add(edge, "relation", json_object_new_string(below(s, 2) ? "links_to" : "related"));
         if (below(s, 2))
-            json_object_object_add(edge, "weight", rv_json_double((double)below(s, 5) / 4));
+            json_object_object_add(edge, "weight", rv_json_new_double((double)below(s, 5) / 4));
         ck_assert_int_eq(json_object_array_add(list, edge), 0);
     }
     return list;

@@ -12,7 +12,7 @@ static rv_err *example(void)
     rv_err *err = NULL;
     int rc = RV_FAIL_AT(&err, &src, RV_E_NOT_FOUND, "unknown agent \"%s\"", "plnner");
 
-    rv_err_hint(&err, "agents defined here: %s", "planner, critic");
+    rv_err_set_hint(&err, "agents defined here: %s", "planner, critic");
     rc = RV_WRAP(&err, rc, "stage \"plan\"");
     rc = RV_WRAP(&err, rc, "load pipeline \"qa.yaml\"");
     ck_assert_int_eq(rc, RV_E_NOT_FOUND);
@@ -95,7 +95,7 @@ START_TEST(a_caller_without_interest_gets_the_code_only)
 {
     ck_assert_int_eq(RV_FAIL(NULL, RV_E_IO, "x"), RV_E_IO);
     ck_assert_int_eq(RV_WRAP(NULL, RV_E_IO, "x"), RV_E_IO);
-    rv_err_hint(NULL, "x");
+    rv_err_set_hint(NULL, "x");
     rv_err_free(NULL);
     ck_assert_int_eq(rv_err_code(NULL), 0);
     ck_assert_str_eq(rv_err_text(NULL), "");
@@ -108,8 +108,8 @@ START_TEST(a_later_hint_replaces_the_earlier_one)
     rv_err *err = NULL;
 
     RV_FAIL(&err, RV_E_INVALID, "x");
-    rv_err_hint(&err, "one");
-    rv_err_hint(&err, "two");
+    rv_err_set_hint(&err, "one");
+    rv_err_set_hint(&err, "two");
     ck_assert_str_eq(rv_err_hint_text(err), "two");
     rv_err_free(err);
 }

@@ -113,7 +113,7 @@ START_TEST(random_numbers_come_back)
         json_object_put(v);
 
         memcpy(&d, &bits, sizeof d);
-        v = rv_json_double(d);
+        v = rv_json_new_double(d);
         if (!v) /* no number */
             continue;
         char *made = rv_kit_text(v);

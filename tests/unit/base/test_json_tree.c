@@ -91,7 +91,7 @@ START_TEST(setters_build_and_replace_in_place)
     ck_assert_int_eq(rv_json_set_ref(obj, "z", NULL, NULL), 0);
     ck_assert_int_eq(rv_json_push_ref(arr, shared, NULL), 0);
     ck_assert_int_eq(rv_json_push_ref(arr, NULL, NULL), 0);
-    ck_assert_int_eq(rv_json_push_take(arr, rv_json_double(0.1), NULL), 0);
+    ck_assert_int_eq(rv_json_push_take(arr, rv_json_new_double(0.1), NULL), 0);
     ck_assert_int_eq(rv_json_set_take(obj, "arr", arr, NULL), 0);
     json_object_put(shared);
     text = rv_kit_text(obj);

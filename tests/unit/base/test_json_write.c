@@ -100,7 +100,7 @@ START_TEST(doubles_are_short_and_read_back)
     node = json_object_new_double(doubles[_i].d); /* a node without a text of its own */
     if (!doubles[_i].want) {
         ck_assert_int_eq(rv_buf_check(&b, "x", NULL), RV_E_INVALID);
-        ck_assert_ptr_null(rv_json_double(doubles[_i].d));
+        ck_assert_ptr_null(rv_json_new_double(doubles[_i].d));
         rv_buf_clear(&b);
         rv_json_write(node, &b);
         ck_assert_int_eq(rv_buf_check(&b, "x", NULL), RV_E_INVALID);

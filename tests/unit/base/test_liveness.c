@@ -12,8 +12,8 @@ START_TEST(a_process_has_a_mark_that_others_see)
 {
     char name[RV_LIVENESS_MAX], again[RV_LIVENESS_MAX];
 
-    ck_assert(rv_liveness_name(name));
-    ck_assert(rv_liveness_name(again));
+    ck_assert(rv_liveness_make_name(name));
+    ck_assert(rv_liveness_make_name(again));
     ck_assert_str_eq(again, name);
     ck_assert_int_gt(rv_liveness_fd(), STDERR_FILENO);
     ck_assert_int_eq(rv_liveness_of(name), RV_LIVENESS_HELD);
@@ -33,7 +33,7 @@ START_TEST(without_a_descriptor_there_is_no_mark)
     pid_t child = fork(); /* a process asks once and keeps what it heard */
     ck_assert_int_ge(child, 0);
     if (child == 0)
-        _exit(setrlimit(RLIMIT_NOFILE, &few) != 0 || rv_liveness_name(name) || rv_liveness_fd() != -1);
+        _exit(setrlimit(RLIMIT_NOFILE, &few) != 0 || rv_liveness_make_name(name) || rv_liveness_fd() != -1);
     int status = 0;
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(status, 0);

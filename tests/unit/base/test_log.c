@@ -97,9 +97,9 @@ START_TEST(records_below_the_level_are_not_written)
     RV_LOG(kl.log, DEBUG, "x.y", RV_F_I64("n", 1));
     RV_LOG(kl.log, TRACE, "x.y", RV_F_I64("n", 1));
     ck_assert_uint_eq(kl.n_lines, 0);
-    ck_assert(!rv_log_on(kl.log, RV_LOG_DEBUG));
-    ck_assert(rv_log_on(kl.log, RV_LOG_INFO));
-    ck_assert(!rv_log_on(kl.log, RV_LOG_OFF));
+    ck_assert(!rv_log_is_on(kl.log, RV_LOG_DEBUG));
+    ck_assert(rv_log_is_on(kl.log, RV_LOG_INFO));
+    ck_assert(!rv_log_is_on(kl.log, RV_LOG_OFF));
 }
 END_TEST
 

@@ -28,7 +28,7 @@ START_TEST(a_key_has_four_forms_in_pem_and_in_der)
 
     for (size_t i = 0; i < RV_COUNT(forms); i++) {
         struct rv_rsa key = key_of(forms[i]);
-        ck_assert(rv_rsa_same(&key, &first));
+        ck_assert(rv_rsa_is_same(&key, &first));
         ck_assert_int_eq(key.is_private, i >= 2);
         rv_buf digits = RV_BUF_INIT(10000), bytes = RV_BUF_INIT(10000), pem = RV_BUF_INIT(10000);
         for (const char *p = strchr(forms[i], '\n'); *p != '-'; p++)
@@ -37,7 +37,7 @@ START_TEST(a_key_has_four_forms_in_pem_and_in_der)
         ck_assert(rv_base64_read(rv_buf_str(&digits), &bytes));
         rv_str text = rv_buf_str(&bytes);
         ck_assert_int_eq(rv_rsa_read(&text, "a key", &der, NULL), 0);
-        ck_assert(rv_rsa_same(&key, &der));
+        ck_assert(rv_rsa_is_same(&key, &der));
         rv_rsa_write(&key, &pem);
         ck_assert_str_eq(rv_buf_cstr(&pem), RSA_PUBLIC);
         rv_buf_fini(&digits);
@@ -54,7 +54,7 @@ START_TEST(several_keys_may_follow_one_another)
 
     ck_assert_int_eq(rv_rsa_read(&text, "keys", &first, NULL), 0);
     ck_assert_int_eq(rv_rsa_read(&text, "keys", &second, NULL), 0);
-    ck_assert(!rv_rsa_same(&first, &second));
+    ck_assert(!rv_rsa_is_same(&first, &second));
     ck_assert_uint_eq(rv_str_trim(text).len, 0);
 }
 END_TEST

@@ -25,7 +25,7 @@ static int find(void *self, const char *name, rv_str *text, const char **place, 
         return 0;
     }
     RV_IGNORE(RV_FAIL(err, RV_E_NOT_FOUND, "there is no agent \"%s\"", name), "returned below");
-    rv_err_hint(err, "look into the folder");
+    rv_err_set_hint(err, "look into the folder");
     return RV_E_NOT_FOUND;
 }
 

@@ -112,7 +112,7 @@ static json_object *some_edges(struct numbers *r)
             json_object_object_add(edge, "relation",
                                    json_object_new_string(relations[next_below(r, RV_COUNT(relations))]));
         if (next_below(r, 3))
-            json_object_object_add(edge, "weight", rv_json_double((double)next_below(r, 9) / 4 - 0.5));
+            json_object_object_add(edge, "weight", rv_json_new_double((double)next_below(r, 9) / 4 - 0.5));
         json_object_object_add(edge, "n", json_object_new_int((int)n));
         json_object_array_add(list, edge);
     }

@@ -50,7 +50,7 @@ static int on_ask(void *self, const struct rv_service_ask *ask, rv_buf *answer, 
         d->before_ask(d, ask->service);
     if (d->stale && strcmp(ask->service, d->stale) == 0) {
         RV_FAIL(err, RV_E_TOOL, "another was faster");
-        rv_err_hint(err, "ConflictError");
+        rv_err_set_hint(err, "ConflictError");
         return RV_E_TOOL;
     }
     if (d->is_denied)

@@ -206,7 +206,7 @@ START_TEST(a_failure_has_the_kind_that_its_provider_gave)
 
     RV_IGNORE(RV_FAIL(&err, failures[_i].rc, "too much of 100%%"), "it is what the test is about");
     if (failures[_i].type)
-        rv_err_hint(&err, "%s", failures[_i].type);
+        rv_err_set_hint(&err, "%s", failures[_i].type);
     RV_IGNORE(RV_WRAP(&err, failures[_i].rc, "stage \"ask\""), "as above");
     rv_plugin_llm_failure(err, &reply);
     ck_assert(reply.failed);

@@ -79,7 +79,7 @@ START_TEST(takes_errors_with_their_deepest_place_and_hint)
     struct rv_finding x;
 
     RV_IGNORE(RV_FAIL_AT(&err, &own, RV_E_PARSE, "inner"), "it is the point");
-    rv_err_hint(&err, "try");
+    rv_err_set_hint(&err, "try");
     RV_IGNORE(RV_WRAP(&err, RV_E_PARSE, "outer"), "it is the point");
     rv_findings_add_err(f, RV_SEVERITY_ERROR, &given, err);
     x = rv_findings_at(f, 0);
