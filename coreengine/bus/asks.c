@@ -26,7 +26,7 @@ static int64_t now_us(const rv_bus *b)
 
 /* --- middleware --- */
 
-int rv_bus_use(rv_bus *b, const struct rv_bus_middleware *middleware, rv_err **err)
+int rv_bus_add_middleware(rv_bus *b, const struct rv_bus_middleware *middleware, rv_err **err)
 {
     if (b->n_middleware == RV_BUS_MAX_MIDDLEWARE)
         return RV_FAIL(err, RV_E_LIMIT, "a message bus takes %d parts of middleware", RV_BUS_MAX_MIDDLEWARE);
@@ -72,7 +72,7 @@ static bool grow(rv_bus *b)
     return b->handlers;
 }
 
-int rv_bus_handle(rv_bus *b, const struct rv_bus_handler *handler, rv_err **err)
+int rv_bus_register_handler(rv_bus *b, const struct rv_bus_handler *handler, rv_err **err)
 {
     if (handling_of(b, handler->type))
         return RV_FAIL(err, RV_E_EXISTS, "messages of type \"%s\" have a handler", handler->type);

@@ -293,7 +293,7 @@ static void pump(rv_bus *b, struct sub *s)
     sweep(b);
 }
 
-void rv_bus_settled(rv_bus *b, uint64_t id, const rv_err *why)
+void rv_bus_settle(rv_bus *b, uint64_t id, const rv_err *why)
 {
     struct sub *s = b->subs;
 
@@ -407,7 +407,7 @@ bool rv_bus_is_idle(const rv_bus *b)
     return true;
 }
 
-bool rv_bus_counts(const rv_bus *b, uint64_t id, struct rv_bus_counts *out)
+bool rv_bus_find_counts(const rv_bus *b, uint64_t id, struct rv_bus_counts *out)
 {
     const struct sub *s = find(b, id);
 

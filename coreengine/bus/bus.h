@@ -24,10 +24,10 @@ struct rv_bus_sub {
     const char *const *types; /* that it gets; copied */
     size_t n_types;           /* 0: all */
     int64_t timeout_us;       /* for one message; 0: none */
-    /** Take a message (borrowed for the call). Call rv_bus_settled() when it is done, also from within. May publish,
-     * subscribe and unsubscribe. Negative: refused; rv_bus_settled() must not be called then. */
+    /** Take a message (borrowed for the call). Call rv_bus_settle() when it is done, also from within. May publish,
+     * subscribe and unsubscribe. Negative: refused; rv_bus_settle() must not be called then. */
     int (*deliver)(void *self, uint64_t sub, const char *type, rv_str text, rv_err **err);
-    /** The message under way is waited for no longer: rv_bus_settled() must not be called for it. May be NULL. */
+    /** The message under way is waited for no longer: rv_bus_settle() must not be called for it. May be NULL. */
     void (*give_up)(void *self);
     void *self; /* borrowed; outlives the subscription */
 };
@@ -43,7 +43,7 @@ void rv_bus_unsubscribe(rv_bus *b, uint64_t id);
  * each other is dropped, as is one for which a queue has no room. */
 void rv_bus_publish(rv_bus *b, const char *type, rv_str text);
 /** The message that the subscriber has is done. why NULL: well; else why not (borrowed). */
-void rv_bus_settled(rv_bus *b, uint64_t id, const rv_err *why);
+void rv_bus_settle(rv_bus *b, uint64_t id, const rv_err *why);
 /** Drop messages whose deadline has passed. */
 void rv_bus_tick(rv_bus *b);
 /** No message waits or is under way. */
@@ -52,7 +52,7 @@ bool rv_bus_is_idle(const rv_bus *b);
 struct rv_bus_counts {
     int64_t taken, failed, dropped, blocked; /* messages; blocked: by a breaker */
 };
-bool rv_bus_counts(const rv_bus *b, uint64_t id, struct rv_bus_counts *out);
+bool rv_bus_find_counts(const rv_bus *b, uint64_t id, struct rv_bus_counts *out);
 
 /* --- commands and queries: asks.c --- */
 
@@ -85,7 +85,7 @@ struct rv_bus_handler {
     void *self; /* borrowed; outlives the bus */
 };
 /** A handler for a type, for as long as the bus lives. RV_E_EXISTS: it has one; RV_E_LIMIT, RV_E_NOMEM. */
-RV_MUST_CHECK int rv_bus_handle(rv_bus *b, const struct rv_bus_handler *handler, rv_err **err);
+RV_MUST_CHECK int rv_bus_register_handler(rv_bus *b, const struct rv_bus_handler *handler, rv_err **err);
 
 struct rv_bus_question {
     struct rv_bus_message message; /* its texts and `about` are borrowed until `done` */
@@ -116,6 +116,6 @@ struct rv_bus_middleware {
     void *self; /* borrowed; outlives the bus */
 };
 /** RV_E_LIMIT: there are too many. */
-RV_MUST_CHECK int rv_bus_use(rv_bus *b, const struct rv_bus_middleware *middleware, rv_err **err);
+RV_MUST_CHECK int rv_bus_add_middleware(rv_bus *b, const struct rv_bus_middleware *middleware, rv_err **err);
 
 #endif

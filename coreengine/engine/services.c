@@ -268,7 +268,7 @@ static int add_handlers(rv_engine *e, struct services *s, rv_err **err)
                                            .begin = begin,
                                            .give_up = give_up,
                                            .self = h};
-        rc = rv_bus_handle(s->bus, &how, err);
+        rc = rv_bus_register_handler(s->bus, &how, err);
     }
     return rc;
 }
@@ -299,9 +299,9 @@ static int ensure(rv_engine *e, rv_err **err)
         return RV_FAIL(err, RV_E_NOMEM, "offer services");
     int rc = rv_bus_new(&e->clock, e->opts.log, &s->bus, err);
     if (rc == 0)
-        rc = rv_bus_use(s->bus, &logs, err);
+        rc = rv_bus_add_middleware(s->bus, &logs, err);
     if (rc == 0)
-        rc = rv_bus_use(s->bus, &guards, err);
+        rc = rv_bus_add_middleware(s->bus, &guards, err);
     if (rc == 0)
         rc = add_handlers(e, s, err);
     if (rc < 0) {

@@ -36,7 +36,7 @@ static void taken(struct rv_plugin_work *w)
     struct reader *r = w->self;
 
     r->work = NULL;
-    rv_bus_settled(r->x->subscribers->bus, r->id, w->failure);
+    rv_bus_settle(r->x->subscribers->bus, r->id, w->failure);
 }
 
 static int deliver(void *self, uint64_t sub, const char *type, rv_str line, rv_err **err)
@@ -139,7 +139,7 @@ static void leave(const rv_exec *x, const struct reader *r, rv_bus *bus)
 {
     struct rv_bus_counts c;
 
-    if (rv_bus_counts(bus, r->id, &c) && c.failed + c.dropped + c.blocked > 0)
+    if (rv_bus_find_counts(bus, r->id, &c) && c.failed + c.dropped + c.blocked > 0)
         RV_LOG(x->log, INFO, "subscriber.missed", RV_F_TEXT("name", r->name), RV_F_I64("taken", c.taken),
                RV_F_I64("failed", c.failed), RV_F_I64("dropped", c.dropped), RV_F_I64("blocked", c.blocked));
     rv_bus_unsubscribe(bus, r->id);

@@ -12,7 +12,7 @@ static int deliver(void *self, uint64_t sub, const char *type, rv_str text, rv_e
     (void)type;
     (void)text;
     (void)err;
-    rv_bus_settled(self, sub, NULL);
+    rv_bus_settle(self, sub, NULL);
     return 0;
 }
 
@@ -32,7 +32,7 @@ static int publish(void)
     for (int i = 0; rc == 0 && i < 3; i++)
         rv_bus_publish(bus, "b", RV_STR_LIT("text"));
     for (uint64_t i = 1; rc == 0 && i <= id; i++)
-        if (rv_bus_counts(bus, i, &counts) && counts.dropped > 0)
+        if (rv_bus_find_counts(bus, i, &counts) && counts.dropped > 0)
             rc = RV_E_NOMEM;
     rv_bus_free(bus);
     return rc;
@@ -70,12 +70,12 @@ static int ask(void)
 
     int rc = rv_bus_new(&clock, NULL, &bus, NULL);
     if (rc == 0)
-        rc = rv_bus_use(bus, &ware, NULL);
+        rc = rv_bus_add_middleware(bus, &ware, NULL);
     for (size_t i = 0; rc == 0 && i < RV_COUNT(types); i++) {
         const struct rv_bus_handler how = {.type = types[i], .begin = begin, .self = &bus};
         const struct rv_bus_question q = {
             .message = {.kind = RV_BUS_QUERY, .type = types[i]}, .done = done, .self = &said};
-        rc = rv_bus_handle(bus, &how, NULL);
+        rc = rv_bus_register_handler(bus, &how, NULL);
         if (rc == 0)
             rc = rv_bus_ask(bus, &q, &id, NULL);
         if (rc == 0)

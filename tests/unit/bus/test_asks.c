@@ -113,7 +113,7 @@ static int try_handle(struct world *w, struct handler *h, const char *type, enum
 {
     *h = (struct handler){.w = w, .habit = habit};
     const struct rv_bus_handler how = {.type = type, .timeout_us = 1000, .begin = begin, .give_up = give_up, .self = h};
-    return rv_bus_handle(w->bus, &how, err);
+    return rv_bus_register_handler(w->bus, &how, err);
 }
 
 static void handle(struct world *w, struct handler *h, const char *type, enum habit habit)
@@ -316,7 +316,7 @@ static int deliver(void *self, uint64_t sub, const char *type, rv_str text, rv_e
     (void)err;
     snprintf(got, sizeof got, "%.*s", RV_STR_ARG(text));
     see(w, type, got);
-    rv_bus_settled(w->bus, sub, NULL);
+    rv_bus_settle(w->bus, sub, NULL);
     return 0;
 }
 
@@ -352,7 +352,7 @@ START_TEST(middleware_stands_around_each_message)
     b = (struct ware){.w = &w, .name = "b", .stops = "stopped", .fails = "denied", .replaces = "replaced"};
     const struct rv_bus_middleware wares[] = {{before, after, &a}, {before, after, &b}};
     for (size_t i = 0; i < RV_COUNT(wares); i++)
-        ck_assert_int_eq(rv_bus_use(w.bus, &wares[i], NULL), 0);
+        ck_assert_int_eq(rv_bus_add_middleware(w.bus, &wares[i], NULL), 0);
     handle(&w, &h[0], "plain", ANSWERS);
     handle(&w, &h[1], "replaced", ANSWERS);
     handle(&w, &h[2], "stopped", ANSWERS);
@@ -376,7 +376,7 @@ START_TEST(middleware_is_bounded_and_may_have_one_side_only)
     world_open(&w);
     handle(&w, &h, "a", ANSWERS);
     int n = 0;
-    while (rv_bus_use(w.bus, &none, NULL) == 0)
+    while (rv_bus_add_middleware(w.bus, &none, NULL) == 0)
         n++;
     ck_assert_int_eq(n, 8);
     ask(&w, "a", "1");

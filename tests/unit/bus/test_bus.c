@@ -45,7 +45,7 @@ static int deliver(void *self, uint64_t sub, const char *type, rv_str text, rv_e
     r->under_way = sub;
     switch (r->habit) {
     case TAKES:
-        rv_bus_settled(r->w->bus, sub, NULL);
+        rv_bus_settle(r->w->bus, sub, NULL);
         break;
     case WAITS:
         break;
@@ -57,11 +57,11 @@ static int deliver(void *self, uint64_t sub, const char *type, rv_str text, rv_e
         break;
     case LEAVES_LATE:
         rv_bus_unsubscribe(r->w->bus, sub);
-        rv_bus_settled(r->w->bus, sub, NULL);
+        rv_bus_settle(r->w->bus, sub, NULL);
         break;
     case PUBLISHES:
         rv_bus_publish(r->w->bus, "again", text);
-        rv_bus_settled(r->w->bus, sub, NULL);
+        rv_bus_settle(r->w->bus, sub, NULL);
         break;
     }
     return 0;
@@ -113,8 +113,8 @@ START_TEST(all_subscribers_of_a_type_get_it)
     rv_bus_publish(w.bus, "b", RV_STR_LIT("2"));
     rv_bus_publish(w.bus, "c", RV_STR_LIT(""));
     ck_assert(!rv_bus_is_idle(w.bus));
-    rv_bus_settled(w.bus, slow.under_way, NULL);
-    rv_bus_settled(w.bus, slow.under_way, NULL);
+    rv_bus_settle(w.bus, slow.under_way, NULL);
+    rv_bus_settle(w.bus, slow.under_way, NULL);
     ck_assert(rv_bus_is_idle(w.bus));
     got(&all, "a:1 b:2 c:");
     got(&some, "a:1");
@@ -140,7 +140,7 @@ START_TEST(a_subscription_ends_any_number_of_times)
     rv_bus_publish(w.bus, "a", RV_STR_LIT("2"));
     rv_bus_unsubscribe(w.bus, waits.id);
     rv_bus_unsubscribe(w.bus, waits.id);
-    rv_bus_settled(w.bus, waits.id, NULL); /* too late: nothing */
+    rv_bus_settle(w.bus, waits.id, NULL); /* too late: nothing */
     rv_bus_unsubscribe(w.bus, 0);
     rv_bus_unsubscribe(w.bus, 99);
     ck_assert_int_eq(leaver.n_given_up, 1);
@@ -151,7 +151,7 @@ START_TEST(a_subscription_ends_any_number_of_times)
     got(&late, "a:1");
     got(&waits, "a:1");
     got(&stays, "a:1 a:2");
-    ck_assert(!rv_bus_counts(w.bus, leaver.id, &(struct rv_bus_counts){0}));
+    ck_assert(!rv_bus_find_counts(w.bus, leaver.id, &(struct rv_bus_counts){0}));
     world_close(&w);
 }
 END_TEST
@@ -173,12 +173,12 @@ START_TEST(one_that_fails_is_left_alone_for_a_while)
     bad.habit = REFUSES;
     for (int i = 0; i < RV_BUS_FAILURES + 3; i++)
         rv_bus_publish(w.bus, "a", RV_STR_LIT(""));
-    ck_assert(rv_bus_counts(w.bus, bad.id, &c));
+    ck_assert(rv_bus_find_counts(w.bus, bad.id, &c));
     ck_assert_int_eq(c.failed, 2 * RV_BUS_FAILURES - 1);
     ck_assert_int_eq(c.blocked, 3);
     ck_assert_ptr_nonnull(rv_kit_log_find(&w.log, "subscriber.blocked"));
     rv_bus_publish(w.bus, "b", RV_STR_LIT("")); /* another type has its own */
-    ck_assert(rv_bus_counts(w.bus, bad.id, &c));
+    ck_assert(rv_bus_find_counts(w.bus, bad.id, &c));
     ck_assert_int_eq(c.failed, 2 * RV_BUS_FAILURES);
     w.clock.us += RV_BUS_RESET_US;
     bad.habit = WAITS; /* one goes through; those behind it wait for its end */
@@ -187,15 +187,15 @@ START_TEST(one_that_fails_is_left_alone_for_a_while)
     bad.habit = REFUSES;
     rv_err *why = NULL;
     RV_IGNORE(RV_FAIL(&why, RV_E_TOOL, "no"), "made to be counted");
-    rv_bus_settled(w.bus, bad.under_way, why);
+    rv_bus_settle(w.bus, bad.under_way, why);
     rv_err_free(why);
-    ck_assert(rv_bus_counts(w.bus, bad.id, &c));
+    ck_assert(rv_bus_find_counts(w.bus, bad.id, &c));
     ck_assert_int_eq(c.blocked, 4); /* the failure opened it again */
     w.clock.us += RV_BUS_RESET_US;
     bad.habit = TAKES;
     rv_bus_publish(w.bus, "a", RV_STR_LIT(""));
     rv_bus_publish(w.bus, "a", RV_STR_LIT(""));
-    ck_assert(rv_bus_counts(w.bus, bad.id, &c));
+    ck_assert(rv_bus_find_counts(w.bus, bad.id, &c));
     ck_assert_int_eq(c.taken, 3);
     ck_assert_int_eq(c.blocked, 4);
     rv_buf_fini(&bad.got);
@@ -220,7 +220,7 @@ START_TEST(one_type_of_many_that_fail_is_left_alone)
     }
     for (int i = 0; i < RV_BUS_FAILURES + 3; i++)
         rv_bus_publish(w.bus, "a", RV_STR_LIT(""));
-    ck_assert(rv_bus_counts(w.bus, bad.id, &c));
+    ck_assert(rv_bus_find_counts(w.bus, bad.id, &c));
     ck_assert_int_eq(c.blocked, 3);
     rv_buf_fini(&bad.got);
     world_close(&w);
@@ -243,7 +243,7 @@ START_TEST(one_that_does_not_answer_is_given_up)
     w.clock.us += 1;
     rv_bus_tick(w.bus);
     ck_assert_int_eq(slow.n_given_up, 1);
-    ck_assert(rv_bus_counts(w.bus, slow.id, &c));
+    ck_assert(rv_bus_find_counts(w.bus, slow.id, &c));
     ck_assert_int_eq(c.failed, 1);
     ck_assert_ptr_nonnull(rv_kit_log_find(&w.log, "did not take a message within 1 ms"));
     got(&slow, "a:1 a:2");
@@ -263,7 +263,7 @@ START_TEST(messages_that_lead_to_messages_end)
     read_on(&w, &other, "other", PUBLISHES, NULL, 0);
     rv_bus_publish(w.bus, "a", RV_STR_LIT("1"));
     ck_assert(rv_bus_is_idle(w.bus));
-    ck_assert(rv_bus_counts(w.bus, loop.id, &c));
+    ck_assert(rv_bus_find_counts(w.bus, loop.id, &c));
     ck_assert_int_gt(c.dropped, 0);
     ck_assert_int_ge(c.taken, RV_BUS_MAX_DEPTH);
     ck_assert_ptr_nonnull(rv_kit_log_find(&w.log, "subscriber.dropped"));
@@ -295,7 +295,7 @@ START_TEST(a_queue_has_a_bound)
     rv_bus_publish(w.bus, "a", RV_STR_LIT("under way"));
     for (int i = 0; i < RV_BUS_MAX_QUEUE + 2; i++)
         rv_bus_publish(w.bus, "a", RV_STR_LIT("x"));
-    ck_assert(rv_bus_counts(w.bus, slow.id, &c));
+    ck_assert(rv_bus_find_counts(w.bus, slow.id, &c));
     ck_assert_int_eq(c.dropped, 2);
     ck_assert_uint_eq(n_drops_told(&w), 1);
     w.clock.us += RV_BUS_RESET_US; /* a later loss is told again */
@@ -307,7 +307,7 @@ START_TEST(a_queue_has_a_bound)
     rv_bus_publish(w.bus, "a", RV_STR_LIT("under way"));
     rv_bus_publish(w.bus, "a", (rv_str){text, RV_BUS_MAX_QUEUE_BYTES});
     rv_bus_publish(w.bus, "a", RV_STR_LIT("y"));
-    ck_assert(rv_bus_counts(w.bus, slow.id, &c));
+    ck_assert(rv_bus_find_counts(w.bus, slow.id, &c));
     ck_assert_int_eq(c.dropped, 1);
     rv_buf_fini(&slow.got);
     world_close(&w);
