@@ -117,7 +117,7 @@ static bool is_alike(const struct alike *l, const char *name)
 {
     rv_buf spelt = RV_BUF_INIT(4 * LONGEST_KEY);
 
-    rv_match_key(rv_str_of(name), &spelt);
+    rv_match_write_key(rv_str_of(name), &spelt);
     bool same = spelt.rc == 0 && rv_str_eq(rv_buf_str(&spelt), rv_buf_str(&l->wanted));
     rv_buf_fini(&spelt);
     return same;
@@ -210,7 +210,7 @@ static int look_up_alike(struct asking *a, rv_str key, rv_err **err)
     rv_str session;
     int rc = 0;
 
-    rv_match_key(key, &l.wanted);
+    rv_match_write_key(key, &l.wanted);
     if (l.wanted.rc == RV_E_NOMEM)
         rc = RV_FAIL(err, RV_E_NOMEM, "look up a key");
     if (rc == 0 && l.wanted.rc == 0 && l.wanted.len > 0) { /* a longer key cannot exist */

@@ -246,7 +246,7 @@ static int add_edge(struct walk *w, int parent, json_object *edge, rv_err **err)
         relation = NULL;
     if (q->rel_type.ptr && !(relation && rv_str_eq(rv_json_str(relation), q->rel_type)))
         return 0;
-    rv_match_key(rv_json_str(target), &key);
+    rv_match_write_key(rv_json_str(target), &key);
     if (key.rc == RV_E_NOMEM)
         rc = no_memory(err);
     else if (key.rc == 0 && key.len > 0 && key.len <= RV_ENTITY_MAX_NAME) {
@@ -383,7 +383,7 @@ static int start(struct walk *w, rv_err **err)
     w->wants_edges = w->a->q->depth > 0;
     if (text.len > RV_ENTITY_MAX_NAME)
         return 0;
-    rv_match_key(text, &key);
+    rv_match_write_key(text, &key);
     if (key.rc == RV_E_NOMEM)
         rc = no_memory(err);
     if (rc == 0 && key.rc == 0 && key.len > 0 && key.len <= RV_ENTITY_MAX_NAME)

@@ -164,7 +164,7 @@ static bool is_readme(rv_str s)
     return true;
 }
 
-void rv_page_name(rv_str path, rv_buf *out)
+void rv_page_write_name(rv_str path, rv_buf *out)
 {
     if (path.len == 0)
         return;

@@ -49,7 +49,7 @@ static int identity_of(json_object *edge, rv_buf *out, rv_err **err)
     json_object *target = NULL;
 
     json_object_object_get_ex(edge, "target", &target);
-    rv_match_key(rv_json_str(target), out);
+    rv_match_write_key(rv_json_str(target), out);
     if (out->len == 0)
         rv_buf_add_str(out, rv_json_str(target));
     rv_buf_putc(out, '\0');

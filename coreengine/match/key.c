@@ -44,7 +44,7 @@ static bool is_ascii(const struct runes *r)
     return true;
 }
 
-void rv_match_key(rv_str name, rv_buf *out)
+void rv_match_write_key(rv_str name, rv_buf *out)
 {
     struct runes r = {NULL, 0};
 

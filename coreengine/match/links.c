@@ -88,7 +88,7 @@ static void name_of(rv_str target, rv_str page, rv_buf *out)
     }
     if (decoded.rc < 0 || path.rc < 0)
         out->rc = decoded.rc < 0 ? decoded.rc : path.rc;
-    rv_page_name(rv_buf_str(&path), out);
+    rv_page_write_name(rv_buf_str(&path), out);
     rv_buf_fini(&decoded);
     rv_buf_fini(&path);
 }
@@ -120,7 +120,7 @@ static void add_page(struct links *l, rv_str name)
 {
     rv_buf key = RV_BUF_INIT(RV_MATCH_MAX_TEXT * 4);
 
-    rv_match_key(name, &key);
+    rv_match_write_key(name, &key);
     if (key.len == 0)
         rv_buf_add_str(&key, name);
     l->rc = rv_buf_check(&key, "link", l->err);
@@ -320,7 +320,7 @@ static void read_page(struct links *l, rv_str page)
         read_text(l, (rv_str){page.ptr + from, page.len - from});
 }
 
-int rv_page_links(rv_str markdown, rv_str path, json_object **out, rv_err **err)
+int rv_page_build_links(rv_str markdown, rv_str path, json_object **out, rv_err **err)
 {
     struct links l = {json_object_new_array(), path, {NULL, 0, 0}, rv_arena_new((size_t)16 << 20), 0, err};
 

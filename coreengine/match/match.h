@@ -22,7 +22,7 @@
  * follow them, in NFC and in one case: the lower case of the upper case, so that two names that differ in case only
  * share a key. Idempotent. Nothing is appended if nothing is left of the name: its key is then the id of the entity.
  * Sticky: RV_E_LIMIT for a name of more than RV_MATCH_MAX_TEXT bytes, RV_E_NOMEM; check out at the end. */
-void rv_match_key(rv_str name, rv_buf *out);
+void rv_match_write_key(rv_str name, rv_buf *out);
 
 /* --- trigrams, as pg_trgm of PostgreSQL has them in a database with the ctype C.UTF-8 --- */
 
@@ -190,7 +190,7 @@ void rv_chunks_fini(struct rv_chunks *chunks);
 
 /** Append the name of a page: its file name without folders and without its last extension; README takes the name of
  * its folder, if the path has one. */
-void rv_page_name(rv_str path, rv_buf *out);
+void rv_page_write_name(rv_str path, rv_buf *out);
 /** An array of edges {target, relation: "links_to", weight: 1.0}, one for each page that a page of Markdown links to,
  * in order of first appearance. A link is [text](target) or [text](<target> "title") outside of code (fences, `spans`),
  * not a picture, whose target is not a place elsewhere (with a scheme such as https:, or a host) or within the page
@@ -199,7 +199,7 @@ void rv_page_name(rv_str path, rv_buf *out);
  * @param out   owned by the caller. RV_E_LIMIT (a page of more than RV_PAGE_MAX_BYTES), RV_E_NOMEM */
 #define RV_PAGE_MAX_BYTES ((size_t)8 << 20) /* of a page: as any JSON text */
 #define RV_PAGE_MAX_LINKS 1000 /* edges of one page; links after them are not looked at: a row has as many edges */
-RV_MUST_CHECK int rv_page_links(rv_str markdown, rv_str path, json_object **out, rv_err **err);
+RV_MUST_CHECK int rv_page_build_links(rv_str markdown, rv_str path, json_object **out, rv_err **err);
 
 /* --- edges --- */
 

@@ -244,7 +244,7 @@ static void put_page(rv_store *s, const char *path)
     for (size_t i = 0; i < chunks.n; i++) {
         json_object *row = json_object_new_object();
         rv_buf_clear(&name);
-        rv_page_name(rv_str_of(path), &name);
+        rv_page_write_name(rv_str_of(path), &name);
         rv_buf_printf(&name, "#%zu", i);
         const struct rv_entities_put put = {.kind = "resources", .rows = &row, .n_rows = 1, .now_us = 1};
         if (rv_json_set_str(row, "name", rv_buf_str(&name), NULL) < 0 ||

@@ -12,7 +12,7 @@ static int make_key(void)
 {
     rv_buf out = RV_BUF_INIT(1000);
 
-    rv_match_key(RV_STR_LIT(TEXT), &out);
+    rv_match_write_key(RV_STR_LIT(TEXT), &out);
     int rc = out.rc;
     rv_buf_fini(&out);
     return rc;
@@ -78,7 +78,7 @@ static int cut_text(void)
 static int merge_links(void)
 {
     json_object *links = NULL, *old = NULL, *merged = NULL;
-    int rc = rv_page_links(RV_STR_LIT(TEXT "[two](../b%20c.md)"), RV_STR_LIT("a/b.md"), &links, NULL);
+    int rc = rv_page_build_links(RV_STR_LIT(TEXT "[two](../b%20c.md)"), RV_STR_LIT("a/b.md"), &links, NULL);
 
     if (rc == 0)
         rc = rv_json_parse(RV_STR_LIT("[{\"target\":\"Docs\",\"relation\":\"links_to\",\"weight\":7}]"), NULL, &old,

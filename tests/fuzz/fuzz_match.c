@@ -11,9 +11,9 @@ static void check_key(rv_str text)
 {
     rv_buf once = RV_BUF_INIT(RV_MATCH_MAX_TEXT * 4), twice = RV_BUF_INIT(RV_MATCH_MAX_TEXT * 4);
 
-    rv_match_key(text, &once);
+    rv_match_write_key(text, &once);
     require(once.rc == 0 && rv_utf8_valid(rv_buf_str(&once), NULL));
-    rv_match_key(rv_buf_str(&once), &twice);
+    rv_match_write_key(rv_buf_str(&once), &twice);
     require(rv_str_eq(rv_buf_str(&once), rv_buf_str(&twice)));
     rv_buf_fini(&once);
     rv_buf_fini(&twice);
@@ -76,7 +76,7 @@ static void check_edges(rv_str text)
                 *wrapped = json_object_new_string_len(text.ptr, (int)text.len);
     rv_err *err = NULL;
 
-    require(wrapped && rv_page_links(text, RV_STR_LIT("a/b/c.md"), &links, NULL) == 0);
+    require(wrapped && rv_page_build_links(text, RV_STR_LIT("a/b/c.md"), &links, NULL) == 0);
     require(rv_edges_merge(links, links, &merged, NULL, NULL) == 0);
     require(rv_json_equal(links, merged)); /* each target once */
     json_object_put(merged);

@@ -28,7 +28,7 @@ static int chunk_text(json_object *in, rv_jw *out, rv_err **err)
 static int markdown_links(json_object *in, rv_jw *out, rv_err **err)
 {
     json_object *edges = NULL;
-    int rc = rv_page_links(app_fn_str(in, "text"), app_fn_str(in, "path"), &edges, err);
+    int rc = rv_page_build_links(app_fn_str(in, "text"), app_fn_str(in, "path"), &edges, err);
 
     if (rc == 0)
         rv_jw_value(out, edges);
@@ -40,7 +40,7 @@ static int page_name(json_object *in, rv_jw *out, rv_err **err)
 {
     rv_buf name = RV_BUF_INIT(RV_FN_MAX_BYTES);
 
-    rv_page_name(app_fn_str(in, "path"), &name);
+    rv_page_write_name(app_fn_str(in, "path"), &name);
     int rc = rv_buf_check(&name, "name", err);
     if (rc == 0)
         rv_jw_buf(out, &name);

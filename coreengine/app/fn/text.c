@@ -9,7 +9,7 @@ static int normalize_key(json_object *in, rv_jw *out, rv_err **err)
     rv_str id = app_fn_str(in, "id");
     rv_buf key = RV_BUF_INIT(RV_MATCH_MAX_TEXT * 4);
 
-    rv_match_key(app_fn_str(in, "name"), &key);
+    rv_match_write_key(app_fn_str(in, "name"), &key);
     int rc = rv_buf_check(&key, "key", err);
     if (rc == 0)
         rv_jw_str(out, key.len == 0 && id.ptr ? id : rv_buf_str(&key));

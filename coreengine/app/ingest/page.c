@@ -98,7 +98,7 @@ static int name_page(const char *scheme, const char *place, const char *user, st
 
     if (rc == 0) {
         app_ingest_write_uri(scheme, place, &out->uri);
-        rv_page_name(rv_str_of(place), &name);
+        rv_page_write_name(rv_str_of(place), &name);
         write_folder(place, &out->folder);
         rc = rv_buf_check(&out->uri, "address of the file", err);
     }
@@ -276,7 +276,7 @@ static int build_links(const struct page *page, json_object *file, rv_err **err)
 {
     json_object *edges = NULL;
     int rc = strcmp(page->mime, "text/markdown") == 0
-                 ? rv_page_links(rv_buf_str(&page->text), rv_str_of(page->path), &edges, err)
+                 ? rv_page_build_links(rv_buf_str(&page->text), rv_str_of(page->path), &edges, err)
              : (edges = json_object_new_array()) ? 0
                                                  : RV_FAIL(err, RV_E_NOMEM, "list links");
 

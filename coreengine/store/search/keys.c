@@ -26,7 +26,7 @@ static void write_summary(rv_str summary, rv_buf *out)
 static int write_key(rv_str name, const char *id, rv_buf *out, rv_err **err)
 {
     if (name.ptr)
-        rv_match_key(name, out);
+        rv_match_write_key(name, out);
     if (out->len == 0)
         rv_buf_puts(out, id);
     return rv_buf_check(out, "key", err);

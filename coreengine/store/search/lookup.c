@@ -165,7 +165,7 @@ static int look_up(struct sql_store *st, const struct rv_store_scope *scope, rv_
     char id[RV_STORE_MAX_ID + 1];
     rv_buf key = RV_BUF_INIT(RV_ENTITY_MAX_KEY);
 
-    rv_match_key(text, &key);
+    rv_match_write_key(text, &key);
     int rc = rv_buf_check(&key, "key", err);
     if (rc == 0 && key.len > 0)
         rc = find_keys(st, SQL_KEY_HITS, scope, rv_buf_cstr(&key), l, err);

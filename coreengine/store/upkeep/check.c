@@ -120,7 +120,7 @@ static int check_key(struct rv_report *r, rv_sql_stmt *stmt, const char *const *
 
     (void)names;
     if (name.ptr)
-        rv_match_key(name, &key);
+        rv_match_write_key(name, &key);
     if (key.len == 0)
         rv_buf_add_str(&key, sql_str_at(stmt, 3));
     int rc = rv_buf_check(&key, "key", err);

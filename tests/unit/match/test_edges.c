@@ -126,8 +126,8 @@ static bool are_same(json_object *a, json_object *b)
 
     json_object_object_get_ex(a, "target", &s);
     json_object_object_get_ex(b, "target", &t);
-    rv_match_key(rv_json_str(s), &x);
-    rv_match_key(rv_json_str(t), &y);
+    rv_match_write_key(rv_json_str(s), &x);
+    rv_match_write_key(rv_json_str(t), &y);
     bool same = rv_str_eq(rv_edge_relation(a), rv_edge_relation(b)) && rv_str_eq(rv_buf_str(&x), rv_buf_str(&y));
     rv_buf_fini(&x);
     rv_buf_fini(&y);

@@ -130,7 +130,7 @@ START_TEST(a_page_has_its_name)
 {
     rv_buf out = RV_BUF_INIT(1000);
 
-    rv_page_name(rv_str_of(names[_i].path), &out);
+    rv_page_write_name(rv_str_of(names[_i].path), &out);
     ck_assert_str_eq(rv_buf_cstr(&out), names[_i].name);
     rv_buf_fini(&out);
 }
@@ -166,7 +166,7 @@ static void check_links(const char *text, const char *path, const char *expected
     json_object *edges = NULL;
     rv_buf shown = RV_BUF_INIT(10000);
 
-    ck_assert_int_eq(rv_page_links(rv_str_of(text), rv_str_of(path), &edges, NULL), 0);
+    ck_assert_int_eq(rv_page_build_links(rv_str_of(text), rv_str_of(path), &edges, NULL), 0);
     for (size_t i = 0; i < json_object_array_length(edges); i++) {
         json_object *edge = json_object_array_get_idx(edges, i);
         const char *target, *relation;
@@ -202,7 +202,7 @@ START_TEST(hostile_pages_are_read_in_time)
 
     while (text.len < (1u << 20))
         rv_buf_puts(&text, pieces[_i]);
-    ck_assert_int_eq(rv_page_links(rv_buf_str(&text), RV_STR_LIT(""), &edges, NULL), 0);
+    ck_assert_int_eq(rv_page_build_links(rv_buf_str(&text), RV_STR_LIT(""), &edges, NULL), 0);
     json_object_put(edges);
     rv_buf_fini(&text);
 }
@@ -242,12 +242,12 @@ START_TEST(links_of_a_page_have_a_limit)
 
     for (int i = 0; i < RV_PAGE_MAX_LINKS + 10; i++)
         rv_buf_printf(&text, "[a](p%d.md) ", i);
-    ck_assert_int_eq(rv_page_links(rv_buf_str(&text), RV_STR_LIT(""), &edges, NULL), 0);
+    ck_assert_int_eq(rv_page_build_links(rv_buf_str(&text), RV_STR_LIT(""), &edges, NULL), 0);
     ck_assert_uint_eq(json_object_array_length(edges), RV_PAGE_MAX_LINKS);
     json_object_put(edges);
     while (text.len <= RV_PAGE_MAX_BYTES)
         rv_buf_puts(&text, "0123456789");
-    ck_assert_int_eq(rv_page_links(rv_buf_str(&text), RV_STR_LIT(""), &edges, NULL), RV_E_LIMIT);
+    ck_assert_int_eq(rv_page_build_links(rv_buf_str(&text), RV_STR_LIT(""), &edges, NULL), RV_E_LIMIT);
     rv_buf_fini(&text);
 }
 END_TEST
