@@ -258,7 +258,7 @@ int rv_pipeline_delegate(const struct rv_pipeline *of, const struct rv_delegate 
     int rc = findings ? rv_pipeline_of_agent(&from, findings, &p, err) : RV_FAIL(err, RV_E_NOMEM, "make the stage");
 
     if (rc == 0 && !p->is_sound)
-        rc = rv_findings_first_error(findings, err);
+        rc = rv_findings_raise_first_error(findings, err);
     if (rc < 0)
         rv_pipeline_free(p);
     else

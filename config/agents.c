@@ -51,11 +51,11 @@ static void read_allowed_tools(struct rv_key_reader *r, const struct rv_node *no
     struct rv_loader *l = config_loader_of(r);
 
     if (node->kind == RV_NODE_LIST) {
-        rv_keys_str_list(r, node, "allowed_tools", out);
+        rv_keys_read_str_list(r, node, "allowed_tools", out);
         return;
     }
     if (node->kind != RV_NODE_MAP) {
-        rv_keys_wrong_type(r, node, "allowed_tools", "a list of names or a map from name to true or false");
+        rv_keys_add_wrong_type(r, node, "allowed_tools", "a list of names or a map from name to true or false");
         return;
     }
     out->items = config_loader_array(l, node->n, sizeof *out->items);
@@ -67,7 +67,7 @@ static void read_allowed_tools(struct rv_key_reader *r, const struct rv_node *no
         if (node->items[i]->kind != RV_NODE_BOOL) {
             char label[128];
             snprintf(label, sizeof label, "allowed_tools.%.80s", node->keys[i]->text.ptr);
-            rv_keys_wrong_type(r, node->items[i], label, "a boolean");
+            rv_keys_add_wrong_type(r, node->items[i], label, "a boolean");
         } else if (node->items[i]->i64) {
             out->items[out->n] = node->keys[i]->text.ptr;
             out->srcs[out->n++] = node->keys[i]->src;
@@ -81,7 +81,7 @@ static void read_structured(struct rv_key_reader *r, const struct rv_node *node,
     if (node->kind == RV_NODE_BOOL)
         *(int *)target = node->i64 != 0;
     else
-        rv_keys_wrong_type(r, node, "structured_output", "a boolean");
+        rv_keys_add_wrong_type(r, node, "structured_output", "a boolean");
 }
 
 /* One name or a list of names. */
@@ -90,7 +90,7 @@ static void read_hooks(struct rv_key_reader *r, const struct rv_node *node, cons
     struct rv_loader *l = config_loader_of(r);
 
     if (node->kind == RV_NODE_LIST) {
-        rv_keys_str_list(r, node, key, out);
+        rv_keys_read_str_list(r, node, key, out);
     } else if (node->kind == RV_NODE_STR) {
         out->items = config_loader_array(l, 1, sizeof *out->items);
         out->srcs = config_loader_array(l, 1, sizeof *out->srcs);
@@ -100,12 +100,12 @@ static void read_hooks(struct rv_key_reader *r, const struct rv_node *node, cons
         out->items[0] = node->text.ptr;
         out->srcs[out->n++] = node->src;
     } else {
-        rv_keys_wrong_type(r, node, key, "the name of a hook or a list of names");
+        rv_keys_add_wrong_type(r, node, key, "the name of a hook or a list of names");
     }
     for (size_t i = 0; i < out->n; i++)
         if (!out->items[i][0])
-            rv_keys_finding(r, RV_SEVERITY_ERROR, &out->srcs[i], "write capability.name",
-                            "%s: the name of a hook is empty", key);
+            rv_keys_add_finding(r, RV_SEVERITY_ERROR, &out->srcs[i], "write capability.name",
+                                "%s: the name of a hook is empty", key);
 }
 
 #define READ_HOOKS(key)                                                                                                \

@@ -21,12 +21,12 @@ static void find_name(struct rv_key_reader *r, const struct rv_node *keys, struc
     const struct rv_node *name = rv_node_get(keys, "name");
 
     if (name && name->kind == RV_NODE_STR && name->text.len == 0) {
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &name->src, NULL, "name is required but empty");
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &name->src, NULL, "name is required but empty");
     } else if (!name && a->declared.name[0]) {
         a->name = a->declared.name;
         a->places.name = a->places.agent;
     } else if (!name && keys->kind == RV_NODE_MAP && !rv_node_get(keys, "agent")) {
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &keys->src, "add `name:` with one word", "name is required");
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &keys->src, "add `name:` with one word", "name is required");
     }
 }
 

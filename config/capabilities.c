@@ -26,7 +26,7 @@ static void accept_config(struct rv_key_reader *r, const struct rv_node *node, v
 {
     (void)target;
     if (node->kind != RV_NODE_MAP)
-        rv_keys_wrong_type(r, node, "config", "a map");
+        rv_keys_add_wrong_type(r, node, "config", "a map");
 }
 
 static const struct rv_key limit_keys[] = {
@@ -67,7 +67,7 @@ static void set_name(struct rv_key_reader *r, rv_str name, bool is_path, const s
     struct rv_loader *l = config_loader_of(r);
 
     if (name.len == 0) {
-        rv_keys_finding(r, RV_SEVERITY_ERROR, src, NULL, "the name of a capability is empty");
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, src, NULL, "the name of a capability is empty");
         return;
     }
     if (is_path || memchr(name.ptr, '/', name.len)) {
@@ -94,12 +94,13 @@ static void read_mapping(struct rv_key_reader *r, const struct rv_node *node, st
         out->memory_mb = raw.has_limits ? raw.memory_mb : RV_ISOLATED_MEMORY_MB;
         out->open_files = raw.has_limits ? raw.open_files : RV_ISOLATED_OPEN_FILES;
     } else if (raw.has_limits) {
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "add isolation: process, or remove the limits",
-                        "it has limits but no process of its own");
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, "add isolation: process, or remove the limits",
+                            "it has limits but no process of its own");
     }
     if (raw.has_name == raw.has_path)
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL,
-                        raw.has_name ? "\"name\" and \"path\" exclude each other" : "\"name\" or \"path\" is required");
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, NULL,
+                            raw.has_name ? "\"name\" and \"path\" exclude each other"
+                                         : "\"name\" or \"path\" is required");
     else if ((named = rv_node_get(node, raw.has_path ? "path" : "name")) && named->kind == RV_NODE_STR)
         set_name(r, named->text, raw.has_path, &named->src, out); /* else its type is a finding already */
     if (config && config->kind == RV_NODE_MAP)
@@ -133,8 +134,9 @@ void config_read_capabilities(struct rv_key_reader *r, const struct rv_node *nod
         else if (item->kind == RV_NODE_MAP)
             read_mapping(&inner, item, out);
         else
-            rv_keys_finding(r, RV_SEVERITY_ERROR, &item->src, NULL,
-                            "\"capabilities[%zu]\" must be a name or a map, not %s", i, rv_node_kind_text(item->kind));
+            rv_keys_add_finding(r, RV_SEVERITY_ERROR, &item->src, NULL,
+                                "\"capabilities[%zu]\" must be a name or a map, not %s", i,
+                                rv_node_kind_text(item->kind));
         if (inner.rc < 0)
             l->rc = inner.rc;
     }

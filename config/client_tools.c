@@ -10,9 +10,9 @@
 static void read_parameters(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     if (node->kind != RV_NODE_MAP)
-        rv_keys_wrong_type(r, node, "parameters", "a map");
+        rv_keys_add_wrong_type(r, node, "parameters", "a map");
     else
-        rv_keys_json(r, node, target);
+        rv_keys_read_json(r, node, target);
 }
 
 static const struct rv_key client_tool_keys[] = {

@@ -58,7 +58,7 @@ static bool is_one_case(const char *text)
 static void read_log_level(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     if (node->kind != RV_NODE_STR) {
-        rv_keys_wrong_type(r, node, "log_level", "a string");
+        rv_keys_add_wrong_type(r, node, "log_level", "a string");
         return;
     }
     for (size_t i = 0; i < RV_COUNT(log_levels); i++) {
@@ -67,9 +67,9 @@ static void read_log_level(struct rv_key_reader *r, const struct rv_node *node, 
             return;
         }
     }
-    rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "legal: TRACE, DEBUG, INFO, WARN, ERROR, OFF",
-                    "execution.log_level is \"%.*s\", which is not a log level",
-                    RV_STR_ARG(rv_utf8_cut(node->text, 60)));
+    rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, "legal: TRACE, DEBUG, INFO, WARN, ERROR, OFF",
+                        "execution.log_level is \"%.*s\", which is not a log level",
+                        RV_STR_ARG(rv_utf8_cut(node->text, 60)));
 }
 
 static const struct rv_key execution_keys[] = {
@@ -175,7 +175,7 @@ void config_read_execution(struct rv_key_reader *r, const struct rv_node *node, 
 
     (void)target;
     if (node->kind != RV_NODE_MAP) {
-        rv_keys_wrong_type(r, node, "execution", "a map");
+        rv_keys_add_wrong_type(r, node, "execution", "a map");
         return;
     }
     r->path = "execution.";

@@ -10,9 +10,9 @@
 static void read_envelope(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     if (node->kind != RV_NODE_MAP)
-        rv_keys_wrong_type(r, node, "envelope", "a map");
+        rv_keys_add_wrong_type(r, node, "envelope", "a map");
     else
-        rv_keys_json(r, node, target);
+        rv_keys_read_json(r, node, target);
 }
 
 /* A path, or the script itself. */
@@ -25,7 +25,7 @@ static void read_script(struct rv_key_reader *r, const struct rv_node *node, voi
         return;
     }
     if (node->kind != RV_NODE_STR || node->text.len == 0) {
-        rv_keys_wrong_type(r, node, "script", "a path or a map");
+        rv_keys_add_wrong_type(r, node, "script", "a path or a map");
         return;
     }
     test->script = config_loader_path(config_loader_of(r), node->text); /* the tests read it, and fail with its error */
@@ -156,14 +156,14 @@ void config_read_tests(struct rv_key_reader *r, const struct rv_node *node, void
 
     (void)target;
     if (node->kind != RV_NODE_LIST) {
-        rv_keys_wrong_type(r, node, "tests", "a list of maps with a name");
+        rv_keys_add_wrong_type(r, node, "tests", "a list of maps with a name");
         return;
     }
     for (size_t i = 0; i < node->n && l->rc == 0; i++)
         read_entry(l, node->items[i], i, &nodes);
     if (nodes.n > RV_MAX_TEST_CONFIGS) {
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "tests has %zu entries (the limit is %d)", nodes.n,
-                        RV_MAX_TEST_CONFIGS);
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "tests has %zu entries (the limit is %d)", nodes.n,
+                            RV_MAX_TEST_CONFIGS);
         return;
     }
     l->p->tests = config_loader_array(l, nodes.n, sizeof *l->p->tests);

@@ -412,7 +412,7 @@ static void write_prompts(const struct rv_pipeline *p, rv_jw *w)
         rv_jw_key(w, "placeholders");
         rv_jw_arr(w);
         for (size_t k = 0; k < n; k++)
-            rv_jw_str(w, rv_template_placeholder(prompt->compiled, k).path);
+            rv_jw_str(w, rv_template_placeholder_at(prompt->compiled, k).path);
         rv_jw_arr_end(w);
         rv_jw_obj_end(w);
     }

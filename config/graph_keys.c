@@ -40,11 +40,11 @@ static void read_branch(struct rv_key_reader *r, const struct rv_node *node, con
     if (node->kind == RV_NODE_STR) {
         out->name = node->text.ptr;
         if (!out->name[0])
-            rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "write the name of a stage", "%s is empty", label);
+            rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, "write the name of a stage", "%s is empty", label);
         return;
     }
     if (node->kind != RV_NODE_MAP) {
-        rv_keys_wrong_type(r, node, label, "the name of a stage or {target: NAME, when: EXPRESSION}");
+        rv_keys_add_wrong_type(r, node, label, "the name of a stage or {target: NAME, when: EXPRESSION}");
         return;
     }
     struct raw_branch raw = {0};
@@ -71,7 +71,7 @@ void config_read_targets(struct rv_key_reader *r, const struct rv_node *node, co
         return;
     }
     if (node->kind != RV_NODE_LIST) {
-        rv_keys_wrong_type(r, node, key, "the name of a stage or a list of branches");
+        rv_keys_add_wrong_type(r, node, key, "the name of a stage or a list of branches");
         return;
     }
     out->items = config_loader_items(r, node, key, RV_LIST_OF("a list", MAX_BRANCHES, sizeof *out->items), &out->n);
@@ -81,8 +81,8 @@ void config_read_targets(struct rv_key_reader *r, const struct rv_node *node, co
     if (node->n == 0) {
         const char *code = r->code;
         r->code = "empty_list";
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "name at least one stage, or write end in place of the list",
-                        "%s is an empty list", key);
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src,
+                            "name at least one stage, or write end in place of the list", "%s is an empty list", key);
         r->code = code;
     }
     for (size_t i = 0; i < out->n; i++)
@@ -105,15 +105,15 @@ static void one_target(struct rv_key_reader *r, const struct rv_node *node, cons
         return;
     }
     if (node->kind != RV_NODE_LIST) {
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "write the name of a stage, or end",
-                        "%s must be the name of a stage, not of type %s", key, rv_node_kind_text(node->kind));
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, "write the name of a stage, or end",
+                            "%s must be the name of a stage, not of type %s", key, rv_node_kind_text(node->kind));
         return;
     }
     const char *code = r->code;
     r->code = "bad_branch";
-    rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src,
-                    "name one stage, and let the default_next of that stage be the list",
-                    "%s is a list of branches: only default_next and the target of a rule can be one", key);
+    rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src,
+                        "name one stage, and let the default_next of that stage be the list",
+                        "%s is a list of branches: only default_next and the target of a rule can be one", key);
     r->code = code;
 }
 
@@ -155,7 +155,7 @@ static void read_merges(struct rv_key_reader *r, const struct rv_node *node, voi
             if (rv_str_is(value->text, config_merge_list.terms[k].text))
                 how = (int)k;
         if (how == RV_UNSET) {
-            rv_keys_wrong_type(r, value, key, "replace, append or merge_dict");
+            rv_keys_add_wrong_type(r, value, key, "replace, append or merge_dict");
             continue;
         }
         join->merges[join->n_merges++] = (struct rv_join_merge){node->keys[i]->text.ptr, how, node->keys[i]->src};
@@ -184,9 +184,10 @@ static void read_wait(struct rv_key_reader *r, const struct rv_node *node, void 
         return;
     }
     const char *quote = node->kind == RV_NODE_STR ? "\"" : "";
-    rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "write all, any, first, or how many branches have to arrive",
-                    "join must be all, any, first, a number from 1 to %d, or a map with `wait`, not %s %s%.*s%s",
-                    MAX_BRANCHES, rv_node_kind_text(node->kind), quote, RV_STR_ARG(rv_utf8_cut(node->text, 60)), quote);
+    rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, "write all, any, first, or how many branches have to arrive",
+                        "join must be all, any, first, a number from 1 to %d, or a map with `wait`, not %s %s%.*s%s",
+                        MAX_BRANCHES, rv_node_kind_text(node->kind), quote, RV_STR_ARG(rv_utf8_cut(node->text, 60)),
+                        quote);
 }
 
 static const struct rv_key join_keys[] = {
@@ -243,7 +244,7 @@ void config_read_for_each(struct rv_key_reader *r, const struct rv_node *node, v
     if (node->kind == RV_NODE_STR)
         each->list = config_loader_expr(r, node, "for_each", RV_TEXT_OF_STAGE);
     else
-        rv_keys_wrong_type(r, node, "for_each", "an expression that gives a list");
+        rv_keys_add_wrong_type(r, node, "for_each", "an expression that gives a list");
 }
 
 /* --- Values that are built --- */
@@ -256,8 +257,8 @@ static void build(struct rv_key_reader *r, const struct rv_node *node, const cha
 
     out->node = node;
     if (depth > MAX_BUILT_DEPTH) {
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "%s is nested deeper than %d levels", what,
-                        MAX_BUILT_DEPTH);
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "%s is nested deeper than %d levels", what,
+                            MAX_BUILT_DEPTH);
         return;
     }
     if (node->kind == RV_NODE_STR) {
@@ -288,7 +289,7 @@ static void build(struct rv_key_reader *r, const struct rv_node *node, const cha
     struct rv_owned *o = config_loader_own(l);
     if (!o)
         return;
-    rv_keys_json(r, node, &o->value);
+    rv_keys_read_json(r, node, &o->value);
     out->value = o->value;
 }
 
@@ -297,7 +298,7 @@ static struct rv_built *built_map(struct rv_key_reader *r, const struct rv_node 
     struct rv_built *out;
 
     if (node->kind != RV_NODE_MAP) {
-        rv_keys_wrong_type(r, node, key, "a map of expressions");
+        rv_keys_add_wrong_type(r, node, key, "a map of expressions");
         return NULL;
     }
     out = config_loader_array(config_loader_of(r), 1, sizeof *out);
@@ -348,7 +349,7 @@ static void read_question(struct rv_key_reader *r, const struct rv_node *node, v
     if (node->kind == RV_NODE_STR && node->text.len > 0)
         ask->question = config_loader_template(r, node, NULL);
     else
-        rv_keys_wrong_type(r, node, "question", "a text for the person who is asked");
+        rv_keys_add_wrong_type(r, node, "question", "a text for the person who is asked");
 }
 
 static void read_show(struct rv_key_reader *r, const struct rv_node *node, void *target)
@@ -356,7 +357,7 @@ static void read_show(struct rv_key_reader *r, const struct rv_node *node, void 
     if (node->kind == RV_NODE_STR)
         *(rv_expr **)target = config_loader_expr(r, node, "ask.show", RV_TEXT_OF_STAGE);
     else
-        rv_keys_wrong_type(r, node, "show", "an expression");
+        rv_keys_add_wrong_type(r, node, "show", "an expression");
 }
 
 static bool is_choice(const char *text)
@@ -378,19 +379,19 @@ static void read_options(struct rv_key_reader *r, const struct rv_node *node, vo
         return;
     }
     if (node->kind != RV_NODE_LIST || node->n == 0 || node->n > RV_ASK_MAX_OPTIONS) {
-        rv_keys_wrong_type(r, node, "options", "text, or a list of 1 to 64 choices");
+        rv_keys_add_wrong_type(r, node, "options", "text, or a list of 1 to 64 choices");
         return;
     }
-    rv_keys_str_list(r, node, "options", &ask->options);
+    rv_keys_read_str_list(r, node, "options", &ask->options);
     for (size_t i = 0; i < ask->options.n; i++) {
         const char *choice = ask->options.items[i];
         if (!is_choice(choice))
-            rv_keys_finding(r, RV_SEVERITY_ERROR, &ask->options.srcs[i], NULL,
-                            "a choice must be a text of 1 to %d bytes in one line", MAX_CHOICE);
+            rv_keys_add_finding(r, RV_SEVERITY_ERROR, &ask->options.srcs[i], NULL,
+                                "a choice must be a text of 1 to %d bytes in one line", MAX_CHOICE);
         for (size_t k = 0; k < i; k++)
             if (strcmp(choice, ask->options.items[k]) == 0)
-                rv_keys_finding(r, RV_SEVERITY_ERROR, &ask->options.srcs[i], "leave one of them out",
-                                "options has \"%s\" twice", choice);
+                rv_keys_add_finding(r, RV_SEVERITY_ERROR, &ask->options.srcs[i], "leave one of them out",
+                                    "options has \"%s\" twice", choice);
     }
 }
 
@@ -436,7 +437,7 @@ void config_read_on_answer(struct rv_key_reader *r, const struct rv_node *node, 
             (struct rv_answer_route){node->keys[i]->text.ptr, "", RV_TARGET_UNKNOWN, value->src, node->keys[i]->src};
         snprintf(key, sizeof key, "on_answer.%.80s", route->choice);
         if (value->kind == RV_NODE_STR && value->text.len == 0)
-            rv_keys_wrong_type(r, value, key, "the name of one stage, or end");
+            rv_keys_add_wrong_type(r, value, key, "the name of one stage, or end");
         else
             one_target(r, value, key, &route->target_name);
     }

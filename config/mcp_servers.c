@@ -84,12 +84,12 @@ static void read_texts(struct rv_key_reader *r, const struct rv_node *node, cons
     struct rv_indirection how = {0};
 
     if (node->kind != RV_NODE_MAP) {
-        rv_keys_wrong_type(r, node, key, "a map");
+        rv_keys_add_wrong_type(r, node, key, "a map");
         return;
     }
     for (size_t i = 0; i < node->n; i++)
         if (node->items[i]->kind != RV_NODE_STR) {
-            rv_keys_wrong_type(r, node->items[i], key, "a map of texts");
+            rv_keys_add_wrong_type(r, node->items[i], key, "a map of texts");
             return;
         }
     json_object_put(*out);
@@ -140,15 +140,15 @@ static void check_grant(struct rv_key_reader *r, const struct rv_node *auth)
         for (size_t k = 0; k < RV_COUNT(grants[i].needs) && grants[i].needs[k]; k++) {
             const struct rv_node *value = rv_node_get(auth, grants[i].needs[k]);
             if (is_this && !value)
-                rv_keys_finding(r, RV_SEVERITY_ERROR, &grant->src, NEEDS, "grant %s needs \"%s\"", grants[i].grant,
-                                grants[i].needs[k]);
+                rv_keys_add_finding(r, RV_SEVERITY_ERROR, &grant->src, NEEDS, "grant %s needs \"%s\"", grants[i].grant,
+                                    grants[i].needs[k]);
             else if (value && !is_this)
-                rv_keys_finding(r, RV_SEVERITY_ERROR, &value->src, NEEDS, "\"%s\" belongs to grant %s",
-                                grants[i].needs[k], grants[i].grant);
+                rv_keys_add_finding(r, RV_SEVERITY_ERROR, &value->src, NEEDS, "\"%s\" belongs to grant %s",
+                                    grants[i].needs[k], grants[i].grant);
         }
     }
     if (!is_known)
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &grant->src, GRANTS, "unknown grant");
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &grant->src, GRANTS, "unknown grant");
 }
 
 /* A client shows who it is in one way. */
@@ -157,16 +157,16 @@ static void check_client(struct rv_key_reader *r, const struct rv_node *auth)
     const struct rv_node *key = rv_node_get(auth, "private_key"), *id = rv_node_get(auth, "key_id");
 
     if (id && !key)
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &id->src, "write private_key: ${file:client.pem}",
-                        "\"key_id\" names a private_key, which is not there");
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &id->src, "write private_key: ${file:client.pem}",
+                            "\"key_id\" names a private_key, which is not there");
     if (key && rv_node_get(auth, "client_secret"))
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &key->src,
-                        "keep the one that is registered with the authorization server",
-                        "\"private_key\" and \"client_secret\" exclude each other");
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &key->src,
+                            "keep the one that is registered with the authorization server",
+                            "\"private_key\" and \"client_secret\" exclude each other");
     else if (key && !rv_node_get(auth, "client_id") && !rv_node_get(auth, "client_metadata"))
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &key->src,
-                        "write client_id, as the authorization server knows the public key",
-                        "\"private_key\" needs the client_id, or client_metadata, that it belongs to");
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &key->src,
+                            "write client_id, as the authorization server knows the public key",
+                            "\"private_key\" needs the client_id, or client_metadata, that it belongs to");
 }
 
 static void read_auth(struct rv_key_reader *r, const struct rv_node *node, void *target)
@@ -179,8 +179,8 @@ static void read_auth(struct rv_key_reader *r, const struct rv_node *node, void 
         while (k < RV_COUNT(auth_names) && !rv_str_is(node->keys[i]->text, auth_names[k]))
             k++;
         if (k == RV_COUNT(auth_names))
-            rv_keys_finding(r, RV_SEVERITY_ERROR, &node->keys[i]->src, "keys: " AUTH_NAMES,
-                            "unknown key \"%.*s\" of auth", RV_STR_ARG(node->keys[i]->text));
+            rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->keys[i]->src, "keys: " AUTH_NAMES,
+                                "unknown key \"%.*s\" of auth", RV_STR_ARG(node->keys[i]->text));
     }
     check_grant(r, node);
     check_client(r, node);
@@ -293,11 +293,11 @@ static void resolve_paths(struct rv_loader *l, struct rv_mcp_server_config *s)
 static void check_roots(struct rv_key_reader *r, const struct rv_mcp_server_config *s)
 {
     if (s->roots.n > RV_MAX_MCP_ROOTS)
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &s->src, NULL, "more than %d roots", RV_MAX_MCP_ROOTS);
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &s->src, NULL, "more than %d roots", RV_MAX_MCP_ROOTS);
     for (size_t i = 0; i < s->roots.n; i++)
         if (!s->roots.items[i][0])
-            rv_keys_finding(r, RV_SEVERITY_ERROR, &s->roots.srcs[i], "\".\" is the pipeline's folder",
-                            "a root must be a folder");
+            rv_keys_add_finding(r, RV_SEVERITY_ERROR, &s->roots.srcs[i], "\".\" is the pipeline's folder",
+                                "a root must be a folder");
 }
 
 /* The model is asked by a run of its own, which does not have the roles of this pipeline. */
@@ -308,23 +308,23 @@ static void check_sampling(struct rv_key_reader *r, const struct rv_node *node, 
     const char *colon = strchr(s->sampling, ':');
 
     if (value && (!colon || colon == s->sampling || !colon[1] || s->sampling[strspn(s->sampling, allowed)]))
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &value->src, "write provider:model, such as openai:gpt-4.1-mini",
-                        "\"sampling\" must name a provider and a model, not a role");
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &value->src, "write provider:model, such as openai:gpt-4.1-mini",
+                            "\"sampling\" must name a provider and a model, not a role");
 }
 
 /* Exactly one way leads to a server. */
 static void check_way(struct rv_key_reader *r, const struct rv_node *node, const struct rv_mcp_server_config *s)
 {
     if (s->has_openapi && s->command.is_set)
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "\"command\" and \"openapi\" exclude each other");
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "\"command\" and \"openapi\" exclude each other");
     else if (s->has_openapi && !s->openapi[0])
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "\"openapi\" must be a path or an address");
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "\"openapi\" must be a path or an address");
     else if (!s->has_openapi && s->has_url == s->command.is_set)
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL,
-                        s->has_url ? "\"command\" and \"url\" exclude each other"
-                                   : "\"command\", \"url\" or \"openapi\" is required");
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, NULL,
+                            s->has_url ? "\"command\" and \"url\" exclude each other"
+                                       : "\"command\", \"url\" or \"openapi\" is required");
     else if (s->command.is_set && (s->command.n == 0 || !s->command.items[0][0]))
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "\"command\" must begin with a program");
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "\"command\" must begin with a program");
 }
 
 /* Keys that mean something to MCP servers only. */
@@ -336,14 +336,14 @@ static void check_rest(struct rv_key_reader *r, const struct rv_node *node, cons
     for (size_t i = 0; s->has_openapi && i < RV_COUNT(others); i++) {
         const struct rv_node *value = rv_node_get(node, others[i]);
         if (value)
-            rv_keys_finding(r, RV_SEVERITY_ERROR, &value->src, NULL,
-                            "\"%s\" has no meaning for a REST server, which openapi makes of this one", others[i]);
+            rv_keys_add_finding(r, RV_SEVERITY_ERROR, &value->src, NULL,
+                                "\"%s\" has no meaning for a REST server, which openapi makes of this one", others[i]);
     }
     const struct rv_node *headers = s->has_openapi ? rv_node_get(node, "headers") : NULL;
     for (size_t i = 0; headers && headers->kind == RV_NODE_MAP && i < headers->n; i++)
         if (strcasecmp(headers->keys[i]->text.ptr, "Idempotency-Key") == 0)
-            rv_keys_finding(r, RV_SEVERITY_ERROR, &headers->keys[i]->src, "remove it",
-                            "reeve sends a key of its own as Idempotency-Key with each call");
+            rv_keys_add_finding(r, RV_SEVERITY_ERROR, &headers->keys[i]->src, "remove it",
+                                "reeve sends a key of its own as Idempotency-Key with each call");
 }
 
 static const struct rv_key_word *words_of(const struct rv_key *keys)
@@ -367,11 +367,11 @@ static void read_server(struct rv_loader *l, const struct rv_node *key, const st
     s->src = key->src;
     s->catalog = s->cwd = s->url = s->openapi = s->sampling = "";
     if (!is_server_name(key->text))
-        rv_keys_finding(&r, RV_SEVERITY_ERROR, &key->src, "use letters, digits, - and _, at most 64",
-                        "the name of an MCP server stands before the names of its tools");
+        rv_keys_add_finding(&r, RV_SEVERITY_ERROR, &key->src, "use letters, digits, - and _, at most 64",
+                            "the name of an MCP server stands before the names of its tools");
     if (node->kind != RV_NODE_MAP) {
-        rv_keys_finding(&r, RV_SEVERITY_ERROR, &node->src, NULL, "an MCP server must be a map, not %s",
-                        rv_node_kind_text(node->kind));
+        rv_keys_add_finding(&r, RV_SEVERITY_ERROR, &node->src, NULL, "an MCP server must be a map, not %s",
+                            rv_node_kind_text(node->kind));
         return;
     }
     rv_keys_read(&r, node, server_keys, RV_COUNT(server_keys), s);
@@ -408,7 +408,7 @@ int rv_pipeline_write_mcp_servers(const struct rv_pipeline *p, rv_jw *w, rv_err 
     rv_jw_obj(w);
     for (size_t i = 0; i < p->n_mcp_servers && rc == 0; i++) {
         json_object *keys = NULL;
-        rc = rv_node_to_json(p->internal->mcp_servers[i], &keys, err);
+        rc = rv_node_build_json(p->internal->mcp_servers[i], &keys, err);
         if (rc == 0)
             rv_jw_kv_value(w, p->mcp_servers[i].name, keys);
         json_object_put(keys);

@@ -52,20 +52,21 @@ static void check_map(struct rv_key_reader *r, const struct rv_node *node, void 
 {
     (void)target;
     if (node->kind != RV_NODE_MAP)
-        rv_keys_wrong_type(r, node, "extra_body", "a map");
+        rv_keys_add_wrong_type(r, node, "extra_body", "a map");
 }
 
 static void check_headers(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     (void)target;
     if (node->kind != RV_NODE_MAP) {
-        rv_keys_wrong_type(r, node, "headers", "a map of strings");
+        rv_keys_add_wrong_type(r, node, "headers", "a map of strings");
         return;
     }
     for (size_t i = 0; i < node->n; i++) {
         if (node->items[i]->kind != RV_NODE_STR)
-            rv_keys_finding(r, RV_SEVERITY_ERROR, &node->items[i]->src, NULL, "headers.%.80s must be a string, not %s",
-                            node->keys[i]->text.ptr, rv_node_kind_text(node->items[i]->kind));
+            rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->items[i]->src, NULL,
+                                "headers.%.80s must be a string, not %s", node->keys[i]->text.ptr,
+                                rv_node_kind_text(node->items[i]->kind));
     }
 }
 
@@ -73,13 +74,13 @@ static void check_options(struct rv_key_reader *r, const struct rv_node *node, v
 {
     (void)target;
     if (node->kind != RV_NODE_MAP) {
-        rv_keys_wrong_type(r, node, "options", "a map");
+        rv_keys_add_wrong_type(r, node, "options", "a map");
         return;
     }
     for (size_t i = 0; i < node->n; i++) {
         if (config_model_key_is_sent(node->keys[i]->text))
-            rv_keys_finding(r, RV_SEVERITY_ERROR, &node->keys[i]->src, "write it beside \"options\"",
-                            "options.%s is a key of the model itself", node->keys[i]->text.ptr);
+            rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->keys[i]->src, "write it beside \"options\"",
+                                "options.%s is a key of the model itself", node->keys[i]->text.ptr);
     }
 }
 
@@ -211,11 +212,11 @@ static void bad_name(struct model_read *m, const struct rv_node *node)
     static const char hint[] = "for example \"openai:gpt-4.1-mini\", or \"scripted\"";
 
     if (m->written->hides_name)
-        rv_keys_finding(m->reader, RV_SEVERITY_ERROR, &node->src, hint,
-                        "must be provider:model once its ${} is put in");
+        rv_keys_add_finding(m->reader, RV_SEVERITY_ERROR, &node->src, hint,
+                            "must be provider:model once its ${} is put in");
     else
-        rv_keys_finding(m->reader, RV_SEVERITY_ERROR, &node->src, hint, "must be provider:model, not \"%.*s\"",
-                        RV_STR_ARG(rv_utf8_cut(node->text, 60)));
+        rv_keys_add_finding(m->reader, RV_SEVERITY_ERROR, &node->src, hint, "must be provider:model, not \"%.*s\"",
+                            RV_STR_ARG(rv_utf8_cut(node->text, 60)));
 }
 
 /* "openai:gpt-4.1-mini" at the first colon; "scripted" needs no model. */
@@ -297,8 +298,8 @@ static void read_mapping(struct model_read *m, const struct rv_node *map)
     } else if (model) {
         split_name(m, model, model_node);
     } else if (!provider_node && !model_node) {
-        rv_keys_finding(m->reader, RV_SEVERITY_ERROR, &map->src, "for example model: openai:gpt-4.1-mini",
-                        "model is required");
+        rv_keys_add_finding(m->reader, RV_SEVERITY_ERROR, &map->src, "for example model: openai:gpt-4.1-mini",
+                            "model is required");
     }
     read_options(m, map);
 }
@@ -412,8 +413,8 @@ static void read_model(struct rv_loader *l, const struct rv_node *key, const str
     } else if (node->kind == RV_NODE_MAP) {
         read_mapping(&m, node);
     } else {
-        rv_keys_finding(&reader, RV_SEVERITY_ERROR, &node->src, "for example \"openai:gpt-4.1-mini\"",
-                        "must be a string or a map, not %s", rv_node_kind_text(node->kind));
+        rv_keys_add_finding(&reader, RV_SEVERITY_ERROR, &node->src, "for example \"openai:gpt-4.1-mini\"",
+                            "must be a string or a map, not %s", rv_node_kind_text(node->kind));
     }
     if (reader.rc < 0)
         l->rc = reader.rc;

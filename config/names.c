@@ -206,7 +206,7 @@ static struct rv_src in_block(struct rv_src src, const struct rv_src *start, int
 static bool is_asked_for(const rv_expr *expr, rv_str field)
 {
     for (size_t i = 0; i < rv_expr_n_names(expr); i++) {
-        struct rv_placeholder other = rv_expr_name(expr, i);
+        struct rv_placeholder other = rv_expr_name_at(expr, i);
         if (other.is_test && !other.member.ptr && rv_str_is(other.root, "output") && rv_str_eq(other.field, field))
             return true;
     }
@@ -218,7 +218,7 @@ static void check_expr(struct rv_loader *l, const struct rv_noted_text *text, co
     int stage = text->owner ? rv_pipeline_find_stage(l->p, rv_str_of(text->owner)) : -1;
 
     for (size_t i = 0; i < rv_expr_n_names(text->expr); i++) {
-        struct rv_placeholder place = rv_expr_name(text->expr, i);
+        struct rv_placeholder place = rv_expr_name_at(text->expr, i);
         /* A pipeline that a run began with goes on as it is (file). */
         const struct use use = {text->what, in_block(place.src, &text->src, text->indent),
                                 l->opts->file || l->opts->has_other_outputs ? RV_SEVERITY_WARNING : RV_SEVERITY_ERROR};
@@ -269,7 +269,7 @@ static bool begins_with_name(rv_str tag)
 static void warn_of_foreign(struct rv_loader *l, const char *what, const struct rv_noted_text *text)
 {
     for (size_t i = 0; i < rv_template_n_foreign(text->template); i++) {
-        struct rv_foreign tag = rv_template_foreign(text->template, i);
+        struct rv_foreign tag = rv_template_foreign_at(text->template, i);
         struct rv_src src = in_block(tag.src, &text->src, text->indent);
 
         rv_findings_add(l->findings, RV_SEVERITY_WARNING, &src,
@@ -284,7 +284,7 @@ static void check_template(struct rv_loader *l, const struct rv_noted_text *text
                            const struct value_names *names)
 {
     for (size_t i = 0; i < rv_template_n_placeholders(text->template); i++) {
-        struct rv_placeholder place = rv_template_placeholder(text->template, i);
+        struct rv_placeholder place = rv_template_placeholder_at(text->template, i);
 
         place.src = in_block(place.src, &text->src, text->indent);
         check_placeholder(l, text->what, &place, severity, names);
@@ -358,11 +358,11 @@ static void place_template(struct rv_loader *l, const rv_template *t, const stru
                            const char *what, unsigned has)
 {
     for (size_t i = 0; t && i < rv_template_n_placeholders(t); i++) {
-        struct rv_placeholder place = rv_template_placeholder(t, i);
+        struct rv_placeholder place = rv_template_placeholder_at(t, i);
         has |= asked_for(&place);
     }
     for (size_t i = 0; t && i < rv_template_n_placeholders(t); i++) {
-        struct rv_placeholder place = rv_template_placeholder(t, i);
+        struct rv_placeholder place = rv_template_placeholder_at(t, i);
 
         if (rv_index_get(&l->p->internal->output_index, place.root) >= 0) /* it may mean an output */
             continue;
@@ -391,7 +391,7 @@ static void place_noted(struct rv_loader *l, const struct rv_noted_text *text, c
         names |= 1U << NAME_INPUTS; /* its outputs are looked up inside */
     place_template(l, text->template, &text->src, text->indent, text->what, names);
     for (size_t i = 0; text->expr && i < rv_expr_n_names(text->expr); i++) {
-        struct rv_placeholder place = rv_expr_name(text->expr, i);
+        struct rv_placeholder place = rv_expr_name_at(text->expr, i);
         names |= asked_for(&place);
     }
     for (size_t i = 0; text->expr && i < RV_COUNT(place_names); i++) {

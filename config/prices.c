@@ -65,10 +65,10 @@ struct raw_table {
 static void take_models(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     if (node->kind != RV_NODE_MAP)
-        rv_keys_wrong_type(r, node, "models", "a map");
+        rv_keys_add_wrong_type(r, node, "models", "a map");
     else if (node->n > MAX_ROWS)
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "models has %zu entries (the limit is %d)", node->n,
-                        MAX_ROWS);
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "models has %zu entries (the limit is %d)", node->n,
+                            MAX_ROWS);
     else
         *(const struct rv_node **)target = node;
 }
@@ -85,8 +85,8 @@ static void read_row(struct rv_loader *l, const struct rv_node *key, const struc
     struct raw_row raw = {.window = 0};
 
     if (!memchr(key->text.ptr, ':', key->text.len))
-        rv_keys_finding(&r, RV_SEVERITY_ERROR, &key->src, "for example \"openai:gpt-4.1-mini\", or \"openai:*\"",
-                        "the name must be provider:model");
+        rv_keys_add_finding(&r, RV_SEVERITY_ERROR, &key->src, "for example \"openai:gpt-4.1-mini\", or \"openai:*\"",
+                            "the name must be provider:model");
     rv_keys_read(&r, node, row_keys, RV_COUNT(row_keys), &raw);
     if (r.rc < 0)
         l->rc = r.rc;
@@ -112,7 +112,7 @@ static void read_table(struct rv_loader *l, const char *path)
     if (rc < 0 || !l->prices->doc)
         return;
     if (!root) {
-        rv_keys_finding(&r, RV_SEVERITY_ERROR, &src, "begin with {\"models\": {", "the file is empty");
+        rv_keys_add_finding(&r, RV_SEVERITY_ERROR, &src, "begin with {\"models\": {", "the file is empty");
         return;
     }
     rv_keys_read(&r, root, table_keys, RV_COUNT(table_keys), &raw);
@@ -274,7 +274,7 @@ void config_read_budget(struct rv_key_reader *r, const struct rv_node *node, voi
 
     (void)target;
     if (node->kind != RV_NODE_MAP) {
-        rv_keys_not_a_map(r, node, "budget", "usd");
+        rv_keys_add_not_a_map(r, node, "budget", "usd");
         return;
     }
     r->path = "budget.";
@@ -285,8 +285,8 @@ void config_read_budget(struct rv_key_reader *r, const struct rv_node *node, voi
     p->budget_micro_usd = micro_usd_down(raw.usd);
     p->has_budget = true;
     if (p->budget_micro_usd < 1)
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &usd->src, "a run that may cost nothing can ask no model",
-                        "budget.usd must be at least 0.000001, not %s", usd->text.ptr);
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &usd->src, "a run that may cost nothing can ask no model",
+                            "budget.usd must be at least 0.000001, not %s", usd->text.ptr);
 }
 
 void rv_pipeline_mark_used_models(const struct rv_pipeline *p, bool *used)

@@ -69,7 +69,7 @@ void config_read_attachments(struct rv_key_reader *r, const struct rv_node *node
         if (node->items[i]->kind == RV_NODE_STR)
             m->attachments[i] = config_loader_expr(r, node->items[i], label, RV_TEXT_BEFORE_OUTPUT);
         else
-            rv_keys_wrong_type(r, node->items[i], label, "an expression");
+            rv_keys_add_wrong_type(r, node->items[i], label, "an expression");
     }
 }
 

@@ -32,10 +32,10 @@ void *config_loader_items(struct rv_key_reader *r, const struct rv_node *node, c
 
     *n = 0;
     if (node->kind != want->kind)
-        rv_keys_wrong_type(r, node, key, want->what);
+        rv_keys_add_wrong_type(r, node, key, want->what);
     else if (node->n > want->max)
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "%s has %zu entries (the limit is %zu)", key, node->n,
-                        want->max);
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "%s has %zu entries (the limit is %zu)", key,
+                            node->n, want->max);
     else if ((items = config_loader_array(config_loader_of(r), node->n, want->size)))
         *n = node->n;
     return items;
@@ -387,7 +387,7 @@ json_object *config_resolve_indirections(struct rv_loader *l, const struct rv_no
     case RV_NODE_BOOL:
     case RV_NODE_INT:
     case RV_NODE_FLOAT:
-        rc = rv_node_to_json(node, &value, &err);
+        rc = rv_node_build_json(node, &value, &err);
         if (rc < 0 && rc != RV_E_NOMEM)
             rv_findings_add_err(l->findings, RV_SEVERITY_ERROR, &node->src, err);
         if (rc == RV_E_NOMEM)

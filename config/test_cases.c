@@ -58,7 +58,7 @@ static bool whole_value(const struct expansion *x, const rv_template *t, rv_str 
         memchr(trimmed.ptr, '|', trimmed.len) ||
         memmem(trimmed.ptr, trimmed.len, "}}", 2) != trimmed.ptr + trimmed.len - 2)
         return false;
-    struct rv_placeholder name = rv_template_placeholder(t, 0);
+    struct rv_placeholder name = rv_template_placeholder_at(t, 0);
     char root[16], key[256];
     snprintf(root, sizeof root, "%.*s", RV_STR_ARG(name.root));
     snprintf(key, sizeof key, "%.*s", RV_STR_ARG(name.field));
@@ -118,7 +118,8 @@ static struct rv_node *copy_children(struct expansion *x, const struct rv_node *
 static struct rv_node *copy(struct expansion *x, const struct rv_node *node)
 {
     if (++*x->n_nodes > MAX_NODES) {
-        rv_keys_finding(x->r, RV_SEVERITY_ERROR, &node->src, NULL, "its cases come to more than %zu values", MAX_NODES);
+        rv_keys_add_finding(x->r, RV_SEVERITY_ERROR, &node->src, NULL, "its cases come to more than %zu values",
+                            MAX_NODES);
         x->failed = true;
         return NULL;
     }
@@ -160,9 +161,9 @@ static bool read_list(struct rv_key_reader *r, const struct rv_node *node, struc
     for (size_t i = 0; rows && i < node->n && r->rc == 0; i++) {
         json_object *row = NULL;
         if (node->items[i]->kind != RV_NODE_MAP)
-            rv_keys_wrong_type(r, node->items[i], "cases", "a list of maps");
+            rv_keys_add_wrong_type(r, node->items[i], "cases", "a list of maps");
         else
-            rv_keys_json(r, node->items[i], &row);
+            rv_keys_read_json(r, node->items[i], &row);
         if (row && rv_json_push_take(rows, row, NULL) < 0)
             r->rc = RV_E_NOMEM;
     }
@@ -194,15 +195,17 @@ static bool read_scalars(struct rv_key_reader *r, const char *name, const struct
     for (size_t i = 0; i < list->n; i++) {
         const struct rv_node *item = list->items[i];
         if (item->kind == RV_NODE_LIST || item->kind == RV_NODE_MAP || item->kind == RV_NODE_NULL) {
-            rv_keys_finding(r, RV_SEVERITY_ERROR, &item->src, "give each value a label, in a map from label to value",
-                            "matrix.%s is a list, and so has texts, numbers and booleans only", name);
+            rv_keys_add_finding(r, RV_SEVERITY_ERROR, &item->src,
+                                "give each value a label, in a map from label to value",
+                                "matrix.%s is a list, and so has texts, numbers and booleans only", name);
             ok = false;
         }
         for (size_t k = 0; ok && k < i; k++) {
             if (!rv_str_eq(list->items[k]->text, item->text))
                 continue;
-            rv_keys_finding(r, RV_SEVERITY_ERROR, &item->src, "write it once: --repeat runs each test several times",
-                            "matrix.%s has the value \"%s\" twice", name, item->text.ptr);
+            rv_keys_add_finding(r, RV_SEVERITY_ERROR, &item->src,
+                                "write it once: --repeat runs each test several times",
+                                "matrix.%s has the value \"%s\" twice", name, item->text.ptr);
             ok = false;
         }
     }
@@ -218,8 +221,8 @@ static bool read_models(struct rv_key_reader *r, const struct rv_node *values)
         const char *colon = v->kind == RV_NODE_STR ? strchr(v->text.ptr, ':') : NULL;
         if ((colon && colon > v->text.ptr && colon[1]) || rv_str_is(v->text, "scripted"))
             continue;
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &v->src, "write provider:model, for example openai:gpt-4.1-mini",
-                        "matrix.model has \"%s\", which is not a model", v->text.ptr ? v->text.ptr : "");
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &v->src, "write provider:model, for example openai:gpt-4.1-mini",
+                            "matrix.model has \"%s\", which is not a model", v->text.ptr ? v->text.ptr : "");
         ok = false;
     }
     return ok;
@@ -234,8 +237,8 @@ static bool read_prompt(struct rv_key_reader *r, const struct rv_node *key, cons
         return config_loader_template(r, value, NULL) != NULL;
     if (value->kind == RV_NODE_MAP && value->n == 1 && file && file->kind == RV_NODE_STR && file->text.len > 0)
         return true;
-    rv_keys_finding(r, RV_SEVERITY_ERROR, &value->src, "write a text, or {file: path}",
-                    "matrix.prompts: the prompt \"%s\" must be a text or a map with \"file\"", key->text.ptr);
+    rv_keys_add_finding(r, RV_SEVERITY_ERROR, &value->src, "write a text, or {file: path}",
+                        "matrix.prompts: the prompt \"%s\" must be a text or a map with \"file\"", key->text.ptr);
     return false;
 }
 
@@ -245,14 +248,14 @@ static bool read_prompts(struct rv_key_reader *r, const struct rv_node *values)
     bool ok = true;
 
     if (values->kind != RV_NODE_MAP) {
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &values->src, hint, "matrix.prompts must be a map");
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &values->src, hint, "matrix.prompts must be a map");
         return false;
     }
     for (size_t i = 0; i < values->n; i++) {
         const struct rv_node *set = values->items[i];
         if (set->kind != RV_NODE_MAP) {
-            rv_keys_finding(r, RV_SEVERITY_ERROR, &set->src, hint, "matrix.prompts.%s must be a map of prompts",
-                            values->keys[i]->text.ptr);
+            rv_keys_add_finding(r, RV_SEVERITY_ERROR, &set->src, hint, "matrix.prompts.%s must be a map of prompts",
+                                values->keys[i]->text.ptr);
             ok = false;
         }
         for (size_t k = 0; set->kind == RV_NODE_MAP && k < set->n; k++)
@@ -264,13 +267,13 @@ static bool read_prompts(struct rv_key_reader *r, const struct rv_node *values)
 static bool read_axis(struct rv_key_reader *r, const char *name, const struct rv_node *values)
 {
     if (values->kind != RV_NODE_LIST && values->kind != RV_NODE_MAP) {
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &values->src, NULL,
-                        "matrix.%s must be a list of values, or a map from label to value", name);
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &values->src, NULL,
+                            "matrix.%s must be a list of values, or a map from label to value", name);
         return false;
     }
     if (values->n == 0 || values->n > MAX_VALUES) {
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &values->src, "leave out an axis that has none",
-                        "matrix.%s has %zu values (1 to %d are allowed)", name, values->n, MAX_VALUES);
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &values->src, "leave out an axis that has none",
+                            "matrix.%s has %zu values (1 to %d are allowed)", name, values->n, MAX_VALUES);
         return false;
     }
     if (strcmp(name, RV_TEST_AXIS_PROMPTS) == 0)
@@ -288,20 +291,20 @@ static bool read_matrix(struct rv_key_reader *r, const struct rv_node *node, str
     if (!node)
         return true;
     if (node->kind != RV_NODE_MAP) {
-        rv_keys_wrong_type(r, node, "matrix", "a map from axis to values");
+        rv_keys_add_wrong_type(r, node, "matrix", "a map from axis to values");
         return false;
     }
     if (node->n == 0 || node->n > MAX_AXES) {
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "matrix has %zu axes (1 to %d are allowed)", node->n,
-                        MAX_AXES);
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "matrix has %zu axes (1 to %d are allowed)",
+                            node->n, MAX_AXES);
         return false;
     }
     for (size_t i = 0; i < node->n; i++) {
         out->axes[i] = (struct axis){node->keys[i]->text.ptr, node->items[i]};
         ok = read_axis(r, out->axes[i].name, node->items[i]) && ok;
         if (ok && (out->n_combinations *= node->items[i]->n) > RV_MAX_TEST_CONFIGS) {
-            rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "matrix has more than %d combinations",
-                            RV_MAX_TEST_CONFIGS);
+            rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "matrix has more than %d combinations",
+                                RV_MAX_TEST_CONFIGS);
             return false;
         }
     }
@@ -358,7 +361,7 @@ static int place(const struct entry *e, size_t combination, struct rv_test_place
             rc = rv_json_set_text(values, axis, label, NULL);
             continue;
         }
-        rv_keys_json(e->r, value, &json);
+        rv_keys_read_json(e->r, value, &json);
         if (json)
             rc = rv_json_set_take(values, axis, json, NULL);
         else
@@ -426,12 +429,12 @@ static bool read_table(struct rv_key_reader *r, const struct rv_node *cases, str
     } else if (cases->kind == RV_NODE_STR && cases->text.len > 0) {
         ok = read_file(r, cases, out);
     } else {
-        rv_keys_wrong_type(r, cases, "cases", "a list of maps, or the path of a table");
+        rv_keys_add_wrong_type(r, cases, "cases", "a list of maps, or the path of a table");
         return false;
     }
     if (ok && json_object_array_length(out->rows) == 0) {
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &cases->src, "give `cases` at least one row, or leave it out",
-                        "its cases have no row, so nothing would be tested");
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &cases->src, "give `cases` at least one row, or leave it out",
+                            "its cases have no row, so nothing would be tested");
         return false;
     }
     return ok;
@@ -462,9 +465,9 @@ void config_read_test_cases(struct rv_key_reader *r, const struct rv_node *test,
     if (read_matrix(r, e.matrix, &e.axes) && read_table(r, e.cases, &table)) {
         size_t n = e.cases ? json_object_array_length(table.rows) : 1;
         if (e.matrix && n > RV_MAX_TEST_CONFIGS / e.axes.n_combinations) {
-            rv_keys_finding(r, RV_SEVERITY_ERROR, &e.matrix->src, NULL,
-                            "its %zu cases by %zu combinations are more than %d tests", n, e.axes.n_combinations,
-                            RV_MAX_TEST_CONFIGS);
+            rv_keys_add_finding(r, RV_SEVERITY_ERROR, &e.matrix->src, NULL,
+                                "its %zu cases by %zu combinations are more than %d tests", n, e.axes.n_combinations,
+                                RV_MAX_TEST_CONFIGS);
             n = 0;
         }
         for (size_t i = 0; i < n * e.axes.n_combinations; i++) {

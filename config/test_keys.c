@@ -15,7 +15,7 @@
 static void read_one(struct rv_key_reader *r, const struct rv_node *node, const char *what, struct rv_test_config *test)
 {
     if (node->kind != RV_NODE_STR) {
-        rv_keys_wrong_type(r, node, what, "an expression, or a list of expressions");
+        rv_keys_add_wrong_type(r, node, what, "an expression, or a list of expressions");
         return;
     }
     rv_expr *e = config_loader_condition(r, node, what, RV_TEXT_OF_TEST);
@@ -31,8 +31,8 @@ static void read_that_of(struct rv_key_reader *r, const struct rv_node *node, st
     char what[48];
 
     if (n > MAX_ASSERTIONS) {
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL,
-                        "expect.that has %zu expressions, at most %d are allowed", n, MAX_ASSERTIONS);
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, NULL,
+                            "expect.that has %zu expressions, at most %d are allowed", n, MAX_ASSERTIONS);
         return;
     }
     test->that = config_loader_array(config_loader_of(r), n + 1, sizeof(rv_expr *));
@@ -49,7 +49,7 @@ static void read_that_of(struct rv_key_reader *r, const struct rv_node *node, st
 static void read_schemas_of(struct rv_key_reader *r, const struct rv_node *node, struct rv_test_config *test)
 {
     if (node->kind != RV_NODE_MAP) {
-        rv_keys_wrong_type(r, node, "schema", "a map from output key to a JSON Schema");
+        rv_keys_add_wrong_type(r, node, "schema", "a map from output key to a JSON Schema");
         return;
     }
     test->schemas = config_loader_array(config_loader_of(r), node->n + 1, sizeof *test->schemas);
@@ -58,7 +58,7 @@ static void read_schemas_of(struct rv_key_reader *r, const struct rv_node *node,
         struct rv_owned *o = config_loader_own(config_loader_of(r));
         *s = (struct rv_test_schema){.output_key = node->keys[i]->text.ptr, .src = node->items[i]->src};
         if (o)
-            rv_keys_json(r, node->items[i], &o->value);
+            rv_keys_read_json(r, node->items[i], &o->value);
         s->schema = o ? o->value : NULL;
     }
 }
@@ -72,7 +72,7 @@ static void read_arguments(struct rv_key_reader *r, const struct rv_node *node, 
 {
     (void)target;
     if (node->kind != RV_NODE_MAP)
-        rv_keys_wrong_type(r, node, "arguments", "a map of the arguments that matter");
+        rv_keys_add_wrong_type(r, node, "arguments", "a map of the arguments that matter");
 }
 
 static const struct rv_key call_keys[] = {
@@ -91,7 +91,7 @@ static void read_calls(struct rv_key_reader *r, const struct rv_node *node, void
 
     (void)target;
     if (node->kind != RV_NODE_LIST) {
-        rv_keys_wrong_type(r, node, "tool_calls", "a list of maps");
+        rv_keys_add_wrong_type(r, node, "tool_calls", "a list of maps");
         return;
     }
     for (size_t i = 0; i < node->n; i++) {
@@ -123,7 +123,7 @@ static void read_similar_of(struct rv_key_reader *r, const struct rv_node *node,
     const char *outer = r->path;
 
     if (node->kind != RV_NODE_MAP) {
-        rv_keys_wrong_type(r, node, "similar", "a map");
+        rv_keys_add_wrong_type(r, node, "similar", "a map");
         return;
     }
     r->path = "expect.similar.";
@@ -149,7 +149,7 @@ static void read_near_of(struct rv_key_reader *r, const struct rv_node *node, st
     const char *outer = r->path;
 
     if (node->kind != RV_NODE_MAP || node->n > MAX_ASSERTIONS) {
-        rv_keys_wrong_type(r, node, "near", "a map from at most 100 expressions to {to, within}");
+        rv_keys_add_wrong_type(r, node, "near", "a map from at most 100 expressions to {to, within}");
         return;
     }
     test->near = config_loader_array(config_loader_of(r), node->n + 1, sizeof *test->near);
@@ -161,7 +161,7 @@ static void read_near_of(struct rv_key_reader *r, const struct rv_node *node, st
         if (node->items[i]->kind == RV_NODE_MAP)
             rv_keys_read(r, node->items[i], near_keys, RV_COUNT(near_keys), near);
         else
-            rv_keys_not_a_map(r, node->items[i], node->keys[i]->text.ptr, near_keys[0].name);
+            rv_keys_add_not_a_map(r, node->items[i], node->keys[i]->text.ptr, near_keys[0].name);
         test->n_near += near->value != NULL;
     }
     r->path = outer;
@@ -191,7 +191,7 @@ static void read_judge_of(struct rv_key_reader *r, const struct rv_node *node, s
     const char *outer = r->path;
 
     if (node->kind != RV_NODE_MAP) {
-        rv_keys_wrong_type(r, node, "judge", "a map");
+        rv_keys_add_wrong_type(r, node, "judge", "a map");
         return;
     }
     r->path = "expect.judge.";
@@ -225,7 +225,7 @@ static void read_output(struct rv_key_reader *r, const struct rv_node *node, voi
 {
     (void)target;
     if (node->kind != RV_NODE_MAP)
-        rv_keys_wrong_type(r, node, "output", "a map from output key to the fields that matter");
+        rv_keys_add_wrong_type(r, node, "output", "a map from output key to the fields that matter");
 }
 
 static void read_contains(struct rv_key_reader *r, const struct rv_node *node, void *target)
@@ -234,9 +234,9 @@ static void read_contains(struct rv_key_reader *r, const struct rv_node *node, v
 
     (void)target;
     if (node->kind == RV_NODE_LIST)
-        rv_keys_str_list(r, node, "response_contains", &list);
+        rv_keys_read_str_list(r, node, "response_contains", &list);
     else if (node->kind != RV_NODE_STR)
-        rv_keys_wrong_type(r, node, "response_contains", "a string or a list of strings");
+        rv_keys_add_wrong_type(r, node, "response_contains", "a string or a list of strings");
 }
 
 static void read_errors(struct rv_key_reader *r, const struct rv_node *node, void *target)
@@ -247,7 +247,7 @@ static void read_errors(struct rv_key_reader *r, const struct rv_node *node, voi
     if (node->kind == RV_NODE_INT && node->i64 >= 0)
         return;
     if (node->kind != RV_NODE_LIST) {
-        rv_keys_wrong_type(r, node, "errors", "a count or a list of maps");
+        rv_keys_add_wrong_type(r, node, "errors", "a count or a list of maps");
         return;
     }
     for (size_t i = 0; i < node->n; i++) {
@@ -325,7 +325,7 @@ static void read_metadata(struct rv_key_reader *r, const struct rv_node *node, v
 {
     (void)target;
     if (node->kind != RV_NODE_MAP)
-        rv_keys_wrong_type(r, node, "metadata", "a map");
+        rv_keys_add_wrong_type(r, node, "metadata", "a map");
 }
 
 static const struct rv_key input_keys[] = {
@@ -345,14 +345,14 @@ static void read_checked_map(struct rv_key_reader *r, const struct rv_node *node
     char path[16];
 
     if (node->kind != RV_NODE_MAP) {
-        rv_keys_not_a_map(r, node, key, table->keys[0].name);
+        rv_keys_add_not_a_map(r, node, key, table->keys[0].name);
         return;
     }
     snprintf(path, sizeof path, "%s.", key);
     r->path = path;
     rv_keys_read(r, node, table->keys, table->n_keys, scratch);
     r->path = outer;
-    rv_keys_json(r, node, out);
+    rv_keys_read_json(r, node, out);
 }
 
 void config_read_test_input(struct rv_key_reader *r, const struct rv_node *node, void *target)

@@ -131,8 +131,8 @@ rv_expr *config_loader_condition(struct rv_key_reader *r, const struct rv_node *
     struct rv_src src = rv_node_text_src(node);
 
     if (e && !rv_expr_may_be_bool(e))
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &src, "compare it with something: a condition is true or false",
-                        "%s is never true or false", what);
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &src, "compare it with something: a condition is true or false",
+                            "%s is never true or false", what);
     return e;
 }
 
@@ -154,7 +154,7 @@ static void read_target(struct rv_key_reader *r, const struct rv_node *node, voi
 
     config_read_targets(r, node, "target", &raw->target_name, &raw->branches);
     if (node->kind == RV_NODE_STR && !raw->target_name[0])
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "%starget is required but empty", r->path);
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "%starget is required but empty", r->path);
 }
 
 static const struct rv_key rule_keys[] = {
@@ -201,15 +201,15 @@ static void read_rule(struct rv_key_reader *r, const struct rv_node *node, size_
     if (rv_findings_n_errors(r->findings) > n_errors)
         return; /* a mistyped key is not a missing one besides */
     if (raw.has_when && (raw.has_condition || raw.has_value))
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "split it into two rules, or say both in \"when\"",
-                        "%s has \"when\" and \"%s\"", label, raw.has_condition ? "condition" : "value");
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, "split it into two rules, or say both in \"when\"",
+                            "%s has \"when\" and \"%s\"", label, raw.has_condition ? "condition" : "value");
     else if (!raw.has_when && !raw.has_condition)
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src,
-                        "write its target as default_next of the stage, which counts where no rule matches",
-                        "%s has neither \"condition\" with \"value\" nor \"when\"", label);
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src,
+                            "write its target as default_next of the stage, which counts where no rule matches",
+                            "%s has neither \"condition\" with \"value\" nor \"when\"", label);
     else if (!raw.has_when && !raw.has_value)
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "write \"value: null\" to compare with null",
-                        "%s has \"condition\" but no \"value\"", label);
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, "write \"value: null\" to compare with null",
+                            "%s has \"condition\" but no \"value\"", label);
 }
 
 void config_read_rules(struct rv_key_reader *r, const struct rv_node *node, void *target)
@@ -238,10 +238,11 @@ static void read_text(struct rv_key_reader *r, const char *path, rv_str text, js
         l->rc = RV_E_NOMEM;
     root = doc ? rv_yaml_root(doc) : NULL;
     if (root && root->kind == RV_NODE_MAP)
-        rv_keys_json(r, root, out);
+        rv_keys_read_json(r, root, out);
     else if (doc)
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &(struct rv_src){path, 1, 1}, NULL, "output_schema must be a map, not %s",
-                        root ? rv_node_kind_text(root->kind) : "an empty file");
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &(struct rv_src){path, 1, 1}, NULL,
+                            "output_schema must be a map, not %s",
+                            root ? rv_node_kind_text(root->kind) : "an empty file");
     rv_yaml_free(doc);
 }
 
@@ -254,10 +255,10 @@ void config_read_output_schema(struct rv_key_reader *r, const struct rv_node *no
     char what[RV_MAX_STAGE_NAME + 48];
 
     if (node->kind != RV_NODE_MAP) {
-        rv_keys_wrong_type(r, node, "output_schema", "a map");
+        rv_keys_add_wrong_type(r, node, "output_schema", "a map");
     } else if (node->n == 1 && file) { /* no keyword of JSON Schema is called that */
         if (file->kind != RV_NODE_STR) {
-            rv_keys_wrong_type(r, file, "output_schema.file", "a string");
+            rv_keys_add_wrong_type(r, file, "output_schema.file", "a string");
             return;
         }
         snprintf(what, sizeof what, "agent \"%.*s\": output_schema", RV_MAX_STAGE_NAME,
@@ -266,7 +267,7 @@ void config_read_output_schema(struct rv_key_reader *r, const struct rv_node *no
         if (path && config_loader_text_file(l, what, path, &file->src, &text))
             read_text(r, path, text, target);
     } else {
-        rv_keys_json(r, node, target);
+        rv_keys_read_json(r, node, target);
     }
 }
 
@@ -359,8 +360,8 @@ void config_read_prompts(struct rv_key_reader *r, const struct rv_node *node, vo
         } else if (value->kind == RV_NODE_MAP) {
             read_file(&inner, value, out);
         } else {
-            rv_keys_finding(&inner, RV_SEVERITY_ERROR, &value->src, "write {file: path} for a text file",
-                            "must be a text or a map with \"file\", not %s", rv_node_kind_text(value->kind));
+            rv_keys_add_finding(&inner, RV_SEVERITY_ERROR, &value->src, "write {file: path} for a text file",
+                                "must be a text or a map with \"file\", not %s", rv_node_kind_text(value->kind));
         }
         if (inner.rc < 0)
             l->rc = inner.rc;

@@ -24,7 +24,7 @@ void agentdoc_near(struct rv_agentdoc_reading *r, enum rv_severity severity, con
     if (text.rc == RV_E_NOMEM || hint.rc == RV_E_NOMEM)
         r->keys.rc = RV_E_NOMEM;
     else
-        rv_keys_finding(&r->keys, severity, src, near ? rv_buf_cstr(&hint) : otherwise, "%s", rv_buf_cstr(&text));
+        rv_keys_add_finding(&r->keys, severity, src, near ? rv_buf_cstr(&hint) : otherwise, "%s", rv_buf_cstr(&text));
     rv_buf_fini(&text);
     rv_buf_fini(&hint);
 }
@@ -65,7 +65,7 @@ static int read_by_yaml(rv_str text, const char *name, json_object *wanted, rv_y
     rv_findings_free(ignored);
     if (rc == 0 && yaml && rv_yaml_root(yaml)) {
         rv_err *why = NULL;
-        rc = rv_node_to_json(rv_yaml_root(yaml), &got, &why);
+        rc = rv_node_build_json(rv_yaml_root(yaml), &got, &why);
         if (rc == RV_E_NOMEM)
             rc = RV_FAIL(err, RV_E_NOMEM, "read \"%s\"", name);
         else if (rc == 0 && rv_json_equal(got, wanted)) {
@@ -195,8 +195,8 @@ static void read_field(struct rv_agentdoc_reading *r, const struct rv_agentdoc_f
     if (f->value->kind == RV_NODE_NULL && row->null_is_unset)
         return;
     if (f->value->kind == RV_NODE_NULL) {
-        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &f->value->src, "leave the key out to get its default",
-                        "%s must not be null", row->name);
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, &f->value->src, "leave the key out to get its default",
+                            "%s must not be null", row->name);
         return;
     }
     switch (row->kind) {
@@ -230,7 +230,7 @@ static bool has_field(const struct rv_agentdoc_reading *r, const char *name)
 
 static void warn(struct rv_agentdoc_reading *r, const struct rv_src *src, const char *hint, const char *text)
 {
-    rv_keys_finding(&r->keys, RV_SEVERITY_WARNING, src, hint, "%s", text);
+    rv_keys_add_finding(&r->keys, RV_SEVERITY_WARNING, src, hint, "%s", text);
 }
 
 static const struct rv_node *value_of(const struct rv_agentdoc_reading *r, const char *name)
@@ -279,21 +279,21 @@ static void check_routing(struct rv_agentdoc_reading *r)
         return;
     for (size_t i = 0; i < routes->n; i++)
         if (strcmp(routes->items[i], name) == 0)
-            rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &routes->srcs[i], "list the agents that answer",
-                            "routing.agents has \"%.60s\" itself: a router does not answer", name);
+            rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, &routes->srcs[i], "list the agents that answer",
+                                "routing.agents has \"%.60s\" itself: a router does not answer", name);
     if (fallback && strcmp(fallback, name) == 0)
-        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &rv_node_get(map, "fallback")->src,
-                        "name an agent that answers, or leave it out: then it is " RV_AGENTDOC_FALLBACK,
-                        "routing.fallback is \"%.60s\" itself: a router does not answer", name);
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, &rv_node_get(map, "fallback")->src,
+                            "name an agent that answers, or leave it out: then it is " RV_AGENTDOC_FALLBACK,
+                            "routing.fallback is \"%.60s\" itself: a router does not answer", name);
     if (!fallback && strcmp(name, RV_AGENTDOC_FALLBACK) == 0)
-        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &map->src, "add `fallback:` with an agent that answers",
-                        "routing.fallback is %s unless told, which is this agent", RV_AGENTDOC_FALLBACK);
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, &map->src, "add `fallback:` with an agent that answers",
+                            "routing.fallback is %s unless told, which is this agent", RV_AGENTDOC_FALLBACK);
 }
 
 static void check_together(struct rv_agentdoc_reading *r)
 {
     if (!has_field(r, "name"))
-        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &r->doc->src, "add `name:` with one word", "name is required");
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, &r->doc->src, "add `name:` with one word", "name is required");
     if (!has_field(r, "description"))
         warn(r, &r->doc->src, "write it, or say `description: \"\"`",
              has_field(r, "system_prompt") ? "there is no description: lists of agents have nothing to show for it"
@@ -450,7 +450,7 @@ int rv_agentdoc_parse(rv_str text, const char *name, rv_findings *findings, stru
 /* Findings as an error: the first one. */
 static int fail_findings(rv_findings *findings, const char *name, rv_err **err)
 {
-    int rc = rv_findings_first_error(findings, err);
+    int rc = rv_findings_raise_first_error(findings, err);
 
     return rc < 0 ? rc : RV_FAIL(err, RV_E_INVALID, "the agent document \"%s\" has more faults than are kept", name);
 }

@@ -45,9 +45,9 @@ static void add(struct rv_agentdoc_reading *r, const struct rv_node *key, const 
 /* Put as an agent it would be one without a prompt, that takes the place of an agent of its name. */
 static void not_an_agent(struct rv_agentdoc_reading *r, const struct rv_node *key)
 {
-    rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &key->src,
-                    "write a document for each agent; `reeve run` takes a pipeline as it is",
-                    "the key \"agents\" belongs to a pipeline or a team, not to an agent");
+    rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, &key->src,
+                        "write a document for each agent; `reeve run` takes a pipeline as it is",
+                        "the key \"agents\" belongs to a pipeline or a team, not to an agent");
 }
 
 static void no_effect(struct rv_agentdoc_reading *r, const struct rv_node *key, const char *near, const char *otherwise)
@@ -107,7 +107,7 @@ static bool is_same(const struct rv_node *a, const struct rv_node *b)
 static void gather_nested(struct rv_agentdoc_reading *r, const struct rv_node *map, const struct rv_node *extra)
 {
     if (extra->kind != RV_NODE_MAP) {
-        rv_keys_wrong_type(&r->keys, extra, "json_schema_extra", "a map");
+        rv_keys_add_wrong_type(&r->keys, extra, "json_schema_extra", "a map");
         return;
     }
     for (size_t i = 0; i < map->n; i++) {
@@ -138,7 +138,7 @@ static void gather_response(struct rv_agentdoc_reading *r, const struct rv_node 
     if (!response)
         return;
     if (response->kind != RV_NODE_MAP) {
-        rv_keys_wrong_type(&r->keys, response, "response_schema", "a map");
+        rv_keys_add_wrong_type(&r->keys, response, "response_schema", "a map");
         return;
     }
     for (size_t i = 0; i < RV_COUNT(response_keys); i++)
@@ -225,7 +225,7 @@ static void gather_row(struct rv_agentdoc_reading *r, const struct rv_node *row)
     enum rv_agentdoc_form form = RV_AGENTDOC_LEGACY;
 
     if (inner && inner->kind != RV_NODE_MAP) {
-        rv_keys_wrong_type(&r->keys, inner, "json_schema", "a map");
+        rv_keys_add_wrong_type(&r->keys, inner, "json_schema", "a map");
         return;
     }
     if (inner && agentdoc_set(inner, "json_schema_extra"))

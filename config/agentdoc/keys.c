@@ -48,8 +48,8 @@ static void read_defs(struct rv_agentdoc_reading *r, const struct rv_agentdoc_fi
     bool is_old = strcmp(f->row->name, "definitions") == 0;
 
     if (r->defs)
-        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &f->value->src, "put all definitions into $defs",
-                        "it has both $defs and definitions");
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, &f->value->src, "put all definitions into $defs",
+                            "it has both $defs and definitions");
     r->defs = f->value;
     r->has_definitions = r->has_definitions || is_old;
 }
@@ -57,7 +57,7 @@ static void read_defs(struct rv_agentdoc_reading *r, const struct rv_agentdoc_fi
 static void read_additional(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *f)
 {
     if (f->value->kind != RV_NODE_BOOL && f->value->kind != RV_NODE_MAP)
-        rv_keys_wrong_type(&r->keys, f->value, "additionalProperties", "true, false or a schema");
+        rv_keys_add_wrong_type(&r->keys, f->value, "additionalProperties", "true, false or a schema");
     else
         r->additional = f->value;
 }
@@ -75,8 +75,8 @@ static void read_temperature(struct rv_agentdoc_reading *r, const struct rv_agen
     if (!agentdoc_number(r, f->value, f->row->name, &d))
         return;
     if (d < 0 || d > 2) {
-        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &f->value->src, NULL, "%s must be 0 to 2, not %.*s", f->row->name,
-                        RV_STR_ARG(f->value->text));
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, &f->value->src, NULL, "%s must be 0 to 2, not %.*s",
+                            f->row->name, RV_STR_ARG(f->value->text));
         return;
     }
     if (r->doc->has_temperature && r->has_override_temperature)
@@ -120,8 +120,9 @@ static void read_compaction(struct rv_agentdoc_reading *r, const struct rv_agent
         if (rv_str_is(value->text, compaction_words[i]))
             r->doc->compaction = (int)i;
     if (r->doc->compaction == RV_UNSET)
-        rv_keys_finding(&r->keys, RV_SEVERITY_WARNING, &value->src, "write shorten, moments or none",
-                        "compaction has no effect: \"%.*s\" is not a choice", RV_STR_ARG(rv_utf8_cut(value->text, 60)));
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_WARNING, &value->src, "write shorten, moments or none",
+                            "compaction has no effect: \"%.*s\" is not a choice",
+                            RV_STR_ARG(rv_utf8_cut(value->text, 60)));
 }
 
 /* Another value is not an error: before this key existed, documents could use its name freely. */
@@ -132,8 +133,8 @@ static void read_summariser(struct rv_agentdoc_reading *r, const struct rv_agent
     if (value->kind == RV_NODE_STR && rv_agentdoc_is_name(value->text))
         agentdoc_word(r, value, f->row->name, &r->doc->moment_summariser);
     else
-        rv_keys_finding(&r->keys, RV_SEVERITY_WARNING, &value->src, "write the name of an agent",
-                        "moment_summariser has no effect: it is not the name of an agent");
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_WARNING, &value->src, "write the name of an agent",
+                            "moment_summariser has no effect: it is not the name of an agent");
 }
 
 /* Another word is not an error: before this key existed, documents could use its name freely. */
@@ -143,8 +144,9 @@ static void read_child_text(struct rv_agentdoc_reading *r, const struct rv_agent
 
     r->doc->child_text = value->kind == RV_NODE_STR ? rv_child_text_of(value->text) : RV_UNSET;
     if (r->doc->child_text == RV_UNSET)
-        rv_keys_finding(&r->keys, RV_SEVERITY_WARNING, &value->src, "write child, parent, both or final",
-                        "child_text has no effect: \"%.*s\" is not a choice", RV_STR_ARG(rv_utf8_cut(value->text, 60)));
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_WARNING, &value->src, "write child, parent, both or final",
+                            "child_text has no effect: \"%.*s\" is not a choice",
+                            RV_STR_ARG(rv_utf8_cut(value->text, 60)));
 }
 
 /* `history: none` leaves nothing to give a budget to, whichever stands first. */
@@ -153,8 +155,8 @@ static void set_budget(struct rv_agentdoc_reading *r, const struct rv_agentdoc_f
     int64_t before = r->doc->context_token_budget;
 
     if ((before < 0 && n > 0) || (before > 0 && n < 0))
-        rv_keys_finding(&r->keys, RV_SEVERITY_WARNING, &f->value->src, "delete one of them",
-                        "context_token_budget has no effect beside history: none");
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_WARNING, &f->value->src, "delete one of them",
+                            "context_token_budget has no effect beside history: none");
     if (before >= 0)
         r->doc->context_token_budget = n;
 }
@@ -177,7 +179,7 @@ static void read_budget(struct rv_agentdoc_reading *r, const struct rv_agentdoc_
 
 static void read_tags(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *f)
 {
-    rv_keys_str_list(&r->keys, f->value, "tags", &r->doc->tags);
+    rv_keys_read_str_list(&r->keys, f->value, "tags", &r->doc->tags);
 }
 
 static void read_chained_tool(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *f)

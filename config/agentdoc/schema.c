@@ -136,13 +136,13 @@ static void check_schema(struct walk *w, const struct rv_node *node);
 static void finding(struct walk *w, enum rv_severity severity, const struct rv_node *node, const char *hint,
                     const char *text)
 {
-    rv_keys_finding(&w->r->keys, severity, &node->src, hint, "%s %s", rv_buf_cstr(&w->path), text);
+    rv_keys_add_finding(&w->r->keys, severity, &node->src, hint, "%s %s", rv_buf_cstr(&w->path), text);
 }
 
 static void wrong(struct walk *w, const struct rv_node *node, const char *what)
 {
-    rv_keys_finding(&w->r->keys, RV_SEVERITY_ERROR, &node->src, NULL, "%s must be %s, not %s", rv_buf_cstr(&w->path),
-                    what, rv_node_kind_text(node->kind));
+    rv_keys_add_finding(&w->r->keys, RV_SEVERITY_ERROR, &node->src, NULL, "%s must be %s, not %s",
+                        rv_buf_cstr(&w->path), what, rv_node_kind_text(node->kind));
 }
 
 static size_t enter(struct walk *w, rv_str name)
@@ -327,13 +327,13 @@ static void check_required(struct rv_agentdoc_reading *r)
     if (!list)
         return;
     if (list->kind != RV_NODE_LIST) {
-        rv_keys_wrong_type(&r->keys, list, "required", "a list of strings");
+        rv_keys_add_wrong_type(&r->keys, list, "required", "a list of strings");
         return;
     }
     for (size_t i = 0; i < list->n; i++) {
         const struct rv_node *item = list->items[i];
         if (item->kind != RV_NODE_STR) {
-            rv_keys_wrong_type(&r->keys, item, "required", "a list of strings");
+            rv_keys_add_wrong_type(&r->keys, item, "required", "a list of strings");
             continue;
         }
         if (r->properties && rv_node_get(r->properties, item->text.ptr))
@@ -341,14 +341,14 @@ static void check_required(struct rv_agentdoc_reading *r)
         if ((r->properties && has_property(r->properties, item->text)) ||
             (r->defs && has_property(r->defs, item->text))) {
             if (r->doc->structured_output)
-                rv_keys_finding(
+                rv_keys_add_finding(
                     &r->keys, RV_SEVERITY_WARNING, &item->src, "put it into the required list of its object",
                     "required: \"%.60s\" is a property further below, which the output schema does not ask for",
                     item->text.ptr);
             continue;
         }
-        rv_keys_finding(&r->keys, RV_SEVERITY_WARNING, &item->src, NULL, "required: no property is called \"%.60s\"",
-                        item->text.ptr);
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_WARNING, &item->src, NULL,
+                            "required: no property is called \"%.60s\"", item->text.ptr);
     }
 }
 

@@ -16,8 +16,8 @@ static bool tool_room(struct rv_agentdoc_reading *r, size_t n, const struct rv_s
     struct rv_agentdoc_tool *tools;
 
     if (r->doc->n_tools + n > RV_AGENTDOC_MAX_TOOLS) {
-        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, src, NULL, "it has %zu tools (the limit is %d)",
-                        r->doc->n_tools + n, RV_AGENTDOC_MAX_TOOLS);
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, src, NULL, "it has %zu tools (the limit is %d)",
+                            r->doc->n_tools + n, RV_AGENTDOC_MAX_TOOLS);
         return false;
     }
     tools = agentdoc_room(r, r->doc->n_tools + n, sizeof *tools);
@@ -40,8 +40,8 @@ static bool has_tool(const struct rv_agentdoc_reading *r, const char *name)
 static void add_tool(struct rv_agentdoc_reading *r, const struct rv_agentdoc_tool *tool)
 {
     if (has_tool(r, tool->name))
-        rv_keys_finding(&r->keys, RV_SEVERITY_WARNING, &tool->src, "delete one of them",
-                        "the tool \"%s\" is listed twice", tool->name);
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_WARNING, &tool->src, "delete one of them",
+                            "the tool \"%s\" is listed twice", tool->name);
     tools_of(r)[r->doc->n_tools++] = *tool;
 }
 
@@ -83,8 +83,8 @@ static bool read_uri(struct rv_agentdoc_reading *r, const struct rv_node *node, 
         return false;
     if (is_uri(node->text))
         return true;
-    rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &node->src, "such as user://profile/{user_id}",
-                    "%s%s must be a URI with its parameters in braces, not \"%.60s\"", r->keys.path, key, *out);
+    rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, &node->src, "such as user://profile/{user_id}",
+                        "%s%s must be a URI with its parameters in braces, not \"%.60s\"", r->keys.path, key, *out);
     return false;
 }
 
@@ -146,9 +146,9 @@ static void read_tool(struct rv_agentdoc_reading *r, const struct rv_node *item)
         return;
     }
     if (item->kind != RV_NODE_MAP) {
-        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &item->src, "write its name, or {name: ..., description: ...}",
-                        "%.*s must be a tool, not %s", (int)strlen(r->keys.path) - 1, r->keys.path,
-                        rv_node_kind_text(item->kind));
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, &item->src, "write its name, or {name: ..., description: ...}",
+                            "%.*s must be a tool, not %s", (int)strlen(r->keys.path) - 1, r->keys.path,
+                            rv_node_kind_text(item->kind));
         return;
     }
     warn_of_keys(r, item, names, RV_COUNT(names));
@@ -156,8 +156,8 @@ static void read_tool(struct rv_agentdoc_reading *r, const struct rv_node *item)
     if (agentdoc_set(item, "uri"))
         read_uri(r, agentdoc_set(item, "uri"), "uri", &tool.uri);
     if (!agentdoc_set(item, "name"))
-        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &item->src, "each tool needs one", "%sname is required",
-                        r->keys.path);
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, &item->src, "each tool needs one", "%sname is required",
+                            r->keys.path);
     else if (agentdoc_word(r, agentdoc_set(item, "name"), "name", &tool.name))
         add_tool(r, &tool);
 }
@@ -179,9 +179,10 @@ void agentdoc_read_tools(struct rv_agentdoc_reading *r, const struct rv_agentdoc
     rv_buf path = RV_BUF_INIT(MAX_PATH);
 
     if (list->kind != RV_NODE_LIST) {
-        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &list->src,
-                        list->kind == RV_NODE_MAP ? "begin each tool with \"- \"" : "leave the key out for no tools",
-                        "tools must be a list, not %s", rv_node_kind_text(list->kind));
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, &list->src,
+                            list->kind == RV_NODE_MAP ? "begin each tool with \"- \""
+                                                      : "leave the key out for no tools",
+                            "tools must be a list, not %s", rv_node_kind_text(list->kind));
         return;
     }
     if (!tool_room(r, list->n, &list->src))
@@ -229,16 +230,16 @@ static void read_nested_resource(struct rv_agentdoc_reading *r, const struct rv_
                                                             : agentdoc_set(item, "uri_pattern");
 
     if (item->kind != RV_NODE_STR && item->kind != RV_NODE_MAP) {
-        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &item->src, "write {uri: ..., name: ...}",
-                        "%.*s must be a resource, not %s", (int)strlen(r->keys.path) - 1, r->keys.path,
-                        rv_node_kind_text(item->kind));
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, &item->src, "write {uri: ..., name: ...}",
+                            "%.*s must be a resource, not %s", (int)strlen(r->keys.path) - 1, r->keys.path,
+                            rv_node_kind_text(item->kind));
         return;
     }
     warn_of_keys(r, item, names, RV_COUNT(names));
     read_common(r, item, &tool);
     if (!uri) {
-        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &item->src, NULL, "%suri or uri_pattern is required",
-                        r->keys.path);
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, &item->src, NULL, "%suri or uri_pattern is required",
+                            r->keys.path);
         return;
     }
     if (!read_uri(r, uri, "uri", &tool.uri))
@@ -249,8 +250,8 @@ static void read_nested_resource(struct rv_agentdoc_reading *r, const struct rv_
     } else {
         tool.name = name_of_uri(r, tool.uri);
         if (tool.name && !rv_agentdoc_is_name(rv_str_of(tool.name))) {
-            rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &uri->src, "give the resource a name",
-                            "%suri makes the name \"%.60s\", which is not a name", r->keys.path, tool.name);
+            rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, &uri->src, "give the resource a name",
+                                "%suri makes the name \"%.60s\", which is not a name", r->keys.path, tool.name);
             return;
         }
     }
@@ -267,8 +268,8 @@ static void read_flat_resource(struct rv_agentdoc_reading *r, const struct rv_no
     char *word;
 
     if (!name || name->kind != RV_NODE_STR || name->text.len == 0) {
-        rv_keys_finding(&r->keys, RV_SEVERITY_WARNING, &item->src, "write it as a tool: {name: ..., uri: ...}",
-                        "%.*s has no name and no effect", (int)strlen(r->keys.path) - 1, r->keys.path);
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_WARNING, &item->src, "write it as a tool: {name: ..., uri: ...}",
+                            "%.*s has no name and no effect", (int)strlen(r->keys.path) - 1, r->keys.path);
         return;
     }
     word = rv_arena_dup(r->keys.arena, name->text);
@@ -285,8 +286,8 @@ static void read_flat_resource(struct rv_agentdoc_reading *r, const struct rv_no
     if (has_tool(r, word))
         return;
     if (uri)
-        rv_keys_finding(&r->keys, RV_SEVERITY_WARNING, &uri->src, "write it as a tool: {name: ..., uri: ...}",
-                        "%suri has no effect: \"%s\" is called as a tool of that name", r->keys.path, word);
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_WARNING, &uri->src, "write it as a tool: {name: ..., uri: ...}",
+                            "%suri has no effect: \"%s\" is called as a tool of that name", r->keys.path, word);
     tool.name = word;
     if (agentdoc_set(item, "description"))
         agentdoc_text(r, agentdoc_set(item, "description"), "description", &tool.description);
@@ -301,8 +302,8 @@ void agentdoc_read_resources(struct rv_agentdoc_reading *r)
     if (!list || list->kind == RV_NODE_NULL)
         return;
     if (list->kind != RV_NODE_LIST) {
-        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &list->src, NULL, "resources must be a list, not %s",
-                        rv_node_kind_text(list->kind));
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, &list->src, NULL, "resources must be a list, not %s",
+                            rv_node_kind_text(list->kind));
         return;
     }
     if (!tool_room(r, list->n, &list->src))

@@ -23,7 +23,7 @@ void *agentdoc_room(struct rv_agentdoc_reading *r, size_t n, size_t size)
 /* A finding about a value, with the key's own hint in place of the general one. */
 static bool refuse(struct rv_agentdoc_reading *r, const struct rv_node *node, const char *key, const char *what)
 {
-    rv_keys_wrong_type(&r->keys, node, key, what);
+    rv_keys_add_wrong_type(&r->keys, node, key, what);
     return false;
 }
 
@@ -182,9 +182,10 @@ bool agentdoc_int(struct rv_agentdoc_reading *r, const struct rv_node *node, con
     if (rc < 0 && node->kind != RV_NODE_INT && !(node->kind == RV_NODE_FLOAT && is_whole(node->f64, &value)))
         return refuse(r, node, key, "an integer");
     if (value < min) {
-        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &node->src,
-                        min == 1 ? "leave the key out to get its default" : NULL, "%s%s must be %lld or more, not %lld",
-                        r->keys.path ? r->keys.path : "", key, (long long)min, (long long)value);
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, &node->src,
+                            min == 1 ? "leave the key out to get its default" : NULL,
+                            "%s%s must be %lld or more, not %lld", r->keys.path ? r->keys.path : "", key,
+                            (long long)min, (long long)value);
         return false;
     }
     *out = value;
@@ -198,10 +199,10 @@ bool agentdoc_word(struct rv_agentdoc_reading *r, const struct rv_node *node, co
     if (!agentdoc_text(r, node, key, &text))
         return false;
     if (!rv_agentdoc_is_name(node->text)) {
-        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &node->src,
-                        "a name has letters, digits, \"-\", \"_\" and \".\", and begins with one of the "
-                        "first two or \"_\"",
-                        "%s%s must be a plain name, not \"%.60s\"", r->keys.path ? r->keys.path : "", key, text);
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, &node->src,
+                            "a name has letters, digits, \"-\", \"_\" and \".\", and begins with one of the "
+                            "first two or \"_\"",
+                            "%s%s must be a plain name, not \"%.60s\"", r->keys.path ? r->keys.path : "", key, text);
         return false;
     }
     *out = text;
@@ -241,7 +242,7 @@ static bool is_map(struct rv_agentdoc_reading *r, const struct rv_node *node, co
 {
     if (node->kind == RV_NODE_MAP)
         return true;
-    rv_keys_wrong_type(&r->keys, node, key, "a map");
+    rv_keys_add_wrong_type(&r->keys, node, key, "a map");
     return false;
 }
 
@@ -273,14 +274,14 @@ static void read_routes(struct rv_agentdoc_reading *r, const struct rv_node *lis
 {
     struct rv_str_list *routes = &r->doc->routes;
 
-    rv_keys_str_list(&r->keys, list, "agents", routes);
+    rv_keys_read_str_list(&r->keys, list, "agents", routes);
     for (size_t i = 0; i < routes->n; i++)
         if (!rv_agentdoc_is_name(rv_str_of(routes->items[i])))
-            rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &routes->srcs[i], "write the agent's name",
-                            "routing.agents has \"%.60s\", which is not a name", routes->items[i]);
+            rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, &routes->srcs[i], "write the agent's name",
+                                "routing.agents has \"%.60s\", which is not a name", routes->items[i]);
     if (routes->is_set && routes->n == 0)
-        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &list->src, "leave routing out if the agent is not a router",
-                        "routing.agents names no agent");
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, &list->src, "leave routing out if the agent is not a router",
+                            "routing.agents names no agent");
 }
 
 void agentdoc_read_routing(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *field)
@@ -299,8 +300,8 @@ void agentdoc_read_routing(struct rv_agentdoc_reading *r, const struct rv_agentd
     if (agents)
         read_routes(r, agents);
     else
-        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &map->src, "list the agents it may lead to",
-                        "routing.agents is required");
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, &map->src, "list the agents it may lead to",
+                            "routing.agents is required");
     if (fallback && fallback->kind != RV_NODE_NULL)
         agentdoc_word(r, fallback, "fallback", &r->doc->routing_fallback);
     r->keys.path = NULL;
@@ -317,8 +318,8 @@ void agentdoc_read_chained_map(struct rv_agentdoc_reading *r, const struct rv_ag
     r->keys.path = "chained_map.";
     for (size_t i = 0; i < map->n; i++)
         if (agentdoc_text(r, map->items[i], map->keys[i]->text.ptr, &text) && !text[0])
-            rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &map->items[i]->src, "write the tool's parameter",
-                            "chained_map.%s is empty", map->keys[i]->text.ptr);
+            rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, &map->items[i]->src, "write the tool's parameter",
+                                "chained_map.%s is empty", map->keys[i]->text.ptr);
     r->keys.path = NULL;
 }
 
@@ -334,13 +335,13 @@ void agentdoc_read_model(struct rv_agentdoc_reading *r, const struct rv_agentdoc
         return;
     colon = strchr(text, ':');
     if (!text[0] || colon == text || (colon && !colon[1]) || strpbrk(text, " \t\r\n")) {
-        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &node->src, "such as openai:gpt-4.1",
-                        "%s must be provider:model, not \"%.60s\"", field->key->text.ptr, text);
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, &node->src, "such as openai:gpt-4.1",
+                            "%s must be provider:model, not \"%.60s\"", field->key->text.ptr, text);
         return;
     }
     if (d->model && d->model_overrides != overrides)
-        rv_keys_finding(&r->keys, RV_SEVERITY_WARNING, overrides ? &d->model_src : &node->src,
-                        "delete it: override_model wins", "the key \"model\" has no effect");
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_WARNING, overrides ? &d->model_src : &node->src,
+                            "delete it: override_model wins", "the key \"model\" has no effect");
     if (d->model && d->model_overrides)
         return;
     rv_buf_puts(&full, colon ? "" : "openai:");

@@ -59,7 +59,7 @@ static int add_written(const struct rv_agentdoc *d, const struct rv_agentdoc_key
 static int add_node(json_object *out, const char *key, const struct rv_node *node, rv_err **err)
 {
     json_object *v = NULL;
-    int rc = rv_node_to_json(node, &v, err);
+    int rc = rv_node_build_json(node, &v, err);
 
     if (rc == 0)
         rc = rv_json_set_ref(out, key, v, err);

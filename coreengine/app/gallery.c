@@ -105,7 +105,7 @@ int rv_gallery_open(rv_gallery **out, rv_err **err)
     if (rc == 0)
         rc = rv_yaml_read(rv_buf_cstr(&path), findings, &g->list, err);
     if (rc == 0)
-        rc = rv_findings_first_error(findings, err);
+        rc = rv_findings_raise_first_error(findings, err);
     if (rc == 0)
         rc = read_list(g, rv_yaml_root(g->list), err);
     if (rc == 0) {

@@ -99,7 +99,7 @@ static void read_spans(struct rv_key_reader *r, const struct rv_node *node, enum
         .arena = r->arena, .findings = r->findings, .owner_kind = is_rate ? "rate" : "quota", .owner_name = word};
 
     if (node->kind != RV_NODE_MAP) {
-        rv_keys_wrong_type(r, node, word, is_rate ? "a map such as {minute: 60}" : "a map such as {day: 1000}");
+        rv_keys_add_wrong_type(r, node, word, is_rate ? "a map such as {minute: 60}" : "a map such as {day: 1000}");
         return;
     }
     rv_keys_read(&inner, node, keys, RV_COUNT(quota_spans), &raw);
@@ -188,8 +188,8 @@ static bool is_id(struct rv_key_reader *r, const char *kind, const struct rv_nod
         control = control || (unsigned char)key->text.ptr[i] < ' ' || key->text.ptr[i] == 127;
     if (key->text.len > 0 && key->text.len <= RV_STORE_MAX_ID && !control)
         return true;
-    rv_keys_finding(r, RV_SEVERITY_ERROR, &key->src, NULL,
-                    "the name of a %s has 1 to %d bytes and no control characters", kind, RV_STORE_MAX_ID);
+    rv_keys_add_finding(r, RV_SEVERITY_ERROR, &key->src, NULL,
+                        "the name of a %s has 1 to %d bytes and no control characters", kind, RV_STORE_MAX_ID);
     return false;
 }
 
@@ -197,12 +197,13 @@ static bool is_id(struct rv_key_reader *r, const char *kind, const struct rv_nod
 static bool is_map(struct rv_key_reader *r, const struct rv_node *node, const char *key, size_t max)
 {
     if (node->kind != RV_NODE_MAP) {
-        rv_keys_wrong_type(r, node, key, "a map");
+        rv_keys_add_wrong_type(r, node, key, "a map");
         return false;
     }
     if (node->n <= max)
         return true;
-    rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "%s has %zu entries; %zu are allowed", key, node->n, max);
+    rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "%s has %zu entries; %zu are allowed", key, node->n,
+                        max);
     return false;
 }
 
@@ -256,7 +257,7 @@ static const struct plan *plan_of(struct rv_key_reader *r, const rv_quotas *q, c
         rv_buf_printf(&hint, "did you mean \"%s\"?", near);
     else
         rv_buf_puts(&hint, "describe it under plans");
-    rv_keys_finding(r, RV_SEVERITY_ERROR, src, rv_buf_cstr(&hint), "unknown plan \"%s\"", name);
+    rv_keys_add_finding(r, RV_SEVERITY_ERROR, src, rv_buf_cstr(&hint), "unknown plan \"%s\"", name);
     rv_buf_fini(&hint);
     return NULL;
 }
@@ -272,7 +273,7 @@ static void read_users(struct rv_key_reader *r, const rv_quotas *q, const struct
         if (!is_id(r, "user", node->keys[i]))
             continue;
         if (name->kind != RV_NODE_STR) {
-            rv_keys_wrong_type(r, name, node->keys[i]->text.ptr, "the name of a plan");
+            rv_keys_add_wrong_type(r, name, node->keys[i]->text.ptr, "the name of a plan");
             continue;
         }
         struct member *m = &t->members[t->n++];
@@ -348,8 +349,9 @@ static void read_tenants(struct rv_key_reader *r, const struct reading *reading)
         q->n_tenants++;
         read_tenant(r, q, node->items[i], t);
         if (reading->users && strcmp(t->name, RV_STORE_TENANT) == 0)
-            rv_keys_finding(r, RV_SEVERITY_ERROR, &reading->users->src, "move the users to tenants." RV_STORE_TENANT,
-                            "users are those of tenant \"" RV_STORE_TENANT "\", which tenants has, too");
+            rv_keys_add_finding(r, RV_SEVERITY_ERROR, &reading->users->src,
+                                "move the users to tenants." RV_STORE_TENANT,
+                                "users are those of tenant \"" RV_STORE_TENANT "\", which tenants has, too");
     }
     if (reading->users && r->rc == 0) {
         q->tenants[q->n_tenants].name = RV_STORE_TENANT;
@@ -441,7 +443,7 @@ static int read_sound(const char *path, rv_quotas **out, rv_err **err)
         return RV_FAIL(err, RV_E_NOMEM, "read quotas");
     int rc = rv_quotas_read(path, findings, &q, err);
     if (rc == 0)
-        rc = rv_findings_first_error(findings, err);
+        rc = rv_findings_raise_first_error(findings, err);
     rv_findings_free(findings);
     if (rc < 0)
         rv_quotas_free(q);

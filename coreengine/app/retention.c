@@ -81,12 +81,12 @@ static void read_rules(struct rv_key_reader *r, const struct rv_node *node, void
     rv_retention *out = ((struct reading *)target)->r;
 
     if (node->kind != RV_NODE_LIST) {
-        rv_keys_wrong_type(r, node, "keep", "a list of rules");
+        rv_keys_add_wrong_type(r, node, "keep", "a list of rules");
         return;
     }
     if (node->n > MAX_RULES) {
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "keep has %zu rules; %d are allowed", node->n,
-                        MAX_RULES);
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "keep has %zu rules; %d are allowed", node->n,
+                            MAX_RULES);
         return;
     }
     out->rules = calloc(node->n + 1, sizeof *out->rules);

@@ -215,7 +215,7 @@ static bool is_same_name(const struct rv_expr_node *a, const struct rv_expr_node
            rv_str_eq(a->member, b->member);
 }
 
-struct rv_placeholder rv_expr_name(const rv_expr *e, size_t i)
+struct rv_placeholder rv_expr_name_at(const rv_expr *e, size_t i)
 {
     const struct rv_expr_node *n = e->names;
     bool is_test = false;

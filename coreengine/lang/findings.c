@@ -243,7 +243,7 @@ int rv_findings_check(const rv_findings *f, rv_err **err)
     return f->failed ? RV_FAIL(err, RV_E_NOMEM, "collect findings") : 0;
 }
 
-int rv_findings_first_error(rv_findings *f, rv_err **err)
+int rv_findings_raise_first_error(rv_findings *f, rv_err **err)
 {
     int rc = rv_findings_check(f, err);
 

@@ -11,8 +11,8 @@
 
 #define MAX_QUOTED 60 /* bytes of a user's value in a message: the message stays on one line of a terminal */
 
-void rv_keys_finding(struct rv_key_reader *r, enum rv_severity severity, const struct rv_src *src, const char *hint,
-                     const char *fmt, ...)
+void rv_keys_add_finding(struct rv_key_reader *r, enum rv_severity severity, const struct rv_src *src, const char *hint,
+                         const char *fmt, ...)
 {
     char text[LANG_MAX_FINDING];
     va_list args;
@@ -52,16 +52,16 @@ static void wrong_type(struct rv_key_reader *r, const struct rv_node *node, cons
     bool has_hint = lang_keys_type_hint(r, node, what, inner, hint);
 
     quoted(r, node, value);
-    rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, has_hint ? hint : NULL, "%s%s must be %s, not %s%s", path_of(r),
-                    key, what, rv_node_kind_text(node->kind), value);
+    rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, has_hint ? hint : NULL, "%s%s must be %s, not %s%s",
+                        path_of(r), key, what, rv_node_kind_text(node->kind), value);
 }
 
-void rv_keys_wrong_type(struct rv_key_reader *r, const struct rv_node *node, const char *key, const char *what)
+void rv_keys_add_wrong_type(struct rv_key_reader *r, const struct rv_node *node, const char *key, const char *what)
 {
     wrong_type(r, node, key, what, NULL);
 }
 
-void rv_keys_not_a_map(struct rv_key_reader *r, const struct rv_node *node, const char *key, const char *inner)
+void rv_keys_add_not_a_map(struct rv_key_reader *r, const struct rv_node *node, const char *key, const char *inner)
 {
     wrong_type(r, node, key, "a map", inner);
 }
@@ -92,8 +92,8 @@ static void unknown_term(struct rv_key_reader *r, const struct rv_node *node, co
     for (size_t i = 0; i < list->n; i++)
         lang_keys_append_name(hint, &len, i == 0, names[i]);
     free(names);
-    rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, hint, "%s%s is \"%.*s\", which is not a valid %s", path_of(r),
-                    key->name, RV_STR_ARG(rv_utf8_cut(node->text, MAX_QUOTED)), list->kind);
+    rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, hint, "%s%s is \"%.*s\", which is not a valid %s", path_of(r),
+                        key->name, RV_STR_ARG(rv_utf8_cut(node->text, MAX_QUOTED)), list->kind);
 }
 
 /* --- Values --- */
@@ -141,14 +141,14 @@ static bool out_of_range(struct rv_key_reader *r, const struct rv_node *node, co
     if (has_range(key))
         range_hint(r, key, low, hint);
     if (r->hide_values)
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, hint[0] ? hint : NULL, "%s%s is out of range", path_of(r),
-                        key->name);
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, hint[0] ? hint : NULL, "%s%s is out of range", path_of(r),
+                            key->name);
     else if (low || high)
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, hint, "%s%s must be at %s %.17g, not %s", path_of(r),
-                        key->name, low ? "least" : "most", low ? key->min : key->max, node->text.ptr);
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, hint, "%s%s must be at %s %.17g, not %s", path_of(r),
+                            key->name, low ? "least" : "most", low ? key->min : key->max, node->text.ptr);
     else
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "%s%s must be a finite number, not %s", path_of(r),
-                        key->name, node->text.ptr);
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "%s%s must be a finite number, not %s", path_of(r),
+                            key->name, node->text.ptr);
     return true;
 }
 
@@ -157,13 +157,13 @@ static bool read_int(struct rv_key_reader *r, const struct rv_node *node, const 
     bool is_whole = node->kind == RV_NODE_FLOAT && isfinite(node->f64) && floor(node->f64) == node->f64;
 
     if (node->kind != RV_NODE_INT && !is_whole) {
-        rv_keys_wrong_type(r, node, key->name, "an integer");
+        rv_keys_add_wrong_type(r, node, key->name, "an integer");
         return false;
     }
     if (out_of_range(r, node, key, node->f64))
         return false;
     if (is_whole && fabs(node->f64) >= 9.2e18) {
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "%s%s does not fit 64 bits", path_of(r), key->name);
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "%s%s does not fit 64 bits", path_of(r), key->name);
         return false;
     }
     *out = node->kind == RV_NODE_INT ? node->i64 : (int64_t)node->f64; /* 3.0 is 3 */
@@ -177,7 +177,7 @@ static bool read_term(struct rv_key_reader *r, const struct rv_node *node, const
     const struct rv_term_list *list = lang_key_terms(key);
 
     if (node->kind != RV_NODE_STR) {
-        rv_keys_wrong_type(r, node, key->name, "a string");
+        rv_keys_add_wrong_type(r, node, key->name, "a string");
         return false;
     }
     for (size_t i = 0; list && i < list->n; i++) {
@@ -200,10 +200,11 @@ void rv_jw_kv_list(rv_jw *w, const char *key, const struct rv_str_list *list)
     rv_jw_arr_end(w);
 }
 
-void rv_keys_str_list(struct rv_key_reader *r, const struct rv_node *node, const char *key, struct rv_str_list *out)
+void rv_keys_read_str_list(struct rv_key_reader *r, const struct rv_node *node, const char *key,
+                           struct rv_str_list *out)
 {
     if (node->kind != RV_NODE_LIST) {
-        rv_keys_wrong_type(r, node, key, "a list of strings");
+        rv_keys_add_wrong_type(r, node, key, "a list of strings");
         return;
     }
     out->items = rv_arena_alloc(r->arena, (node->n + 1) * sizeof *out->items);
@@ -219,7 +220,7 @@ void rv_keys_str_list(struct rv_key_reader *r, const struct rv_node *node, const
         if (item->kind != RV_NODE_STR) {
             char label[128];
             snprintf(label, sizeof label, "%s[%zu]", key, i);
-            rv_keys_wrong_type(r, item, label, "a string");
+            rv_keys_add_wrong_type(r, item, label, "a string");
             continue;
         }
         out->items[out->n] = item->text.ptr;
@@ -242,10 +243,10 @@ static void read_nested(struct rv_key_reader *r, const struct rv_node *node, con
     r->path = outer;
 }
 
-void rv_keys_json(struct rv_key_reader *r, const struct rv_node *node, json_object **out)
+void rv_keys_read_json(struct rv_key_reader *r, const struct rv_node *node, json_object **out)
 {
     rv_err *err = NULL;
-    int rc = rv_node_to_json(node, out, &err);
+    int rc = rv_node_build_json(node, out, &err);
 
     if (rc == RV_E_NOMEM)
         out_of_memory(r);
@@ -265,16 +266,16 @@ static void read_value(struct rv_key_reader *r, const struct rv_node *node, cons
     switch (key->type) {
     case RV_KEY_STR:
         if (node->kind != RV_NODE_STR)
-            rv_keys_wrong_type(r, node, key->name, "a string");
+            rv_keys_add_wrong_type(r, node, key->name, "a string");
         else if (key->required && node->text.len == 0)
-            rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "%s%s is required but empty", path_of(r),
-                            key->name);
+            rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "%s%s is required but empty", path_of(r),
+                                key->name);
         else
             *(const char **)target = node->text.ptr;
         break;
     case RV_KEY_BOOL:
         if (node->kind != RV_NODE_BOOL)
-            rv_keys_wrong_type(r, node, key->name, "a boolean");
+            rv_keys_add_wrong_type(r, node, key->name, "a boolean");
         else
             *(bool *)target = node->i64 != 0;
         break;
@@ -283,7 +284,7 @@ static void read_value(struct rv_key_reader *r, const struct rv_node *node, cons
         break;
     case RV_KEY_FLOAT:
         if (node->kind != RV_NODE_FLOAT && node->kind != RV_NODE_INT)
-            rv_keys_wrong_type(r, node, key->name, "a number");
+            rv_keys_add_wrong_type(r, node, key->name, "a number");
         else if (!out_of_range(r, node, key, node->f64))
             *(double *)target = node->f64;
         break;
@@ -291,10 +292,10 @@ static void read_value(struct rv_key_reader *r, const struct rv_node *node, cons
         read_term(r, node, key, target);
         break;
     case RV_KEY_STR_LIST:
-        rv_keys_str_list(r, node, key->name, target);
+        rv_keys_read_str_list(r, node, key->name, target);
         break;
     case RV_KEY_JSON:
-        rv_keys_json(r, node, target);
+        rv_keys_read_json(r, node, target);
         break;
     case RV_KEY_CUSTOM:
         key->read(r, node, target);
@@ -374,8 +375,8 @@ void rv_keys_read(struct rv_key_reader *r, const struct rv_node *map, const stru
         char value[MAX_QUOTED + 8], hint[RV_KEYS_MAX_HINT];
         quoted(r, map, value);
         lang_keys_list(r, RV_STR_LIT(""), keys, n_keys, hint);
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &map->src, hint, "must be a map, not %s%s", rv_node_kind_text(map->kind),
-                        value);
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &map->src, hint, "must be a map, not %s%s",
+                            rv_node_kind_text(map->kind), value);
         return;
     }
     for (size_t i = 0; i < map->n && r->rc == 0; i++) {
@@ -390,6 +391,6 @@ void rv_keys_read(struct rv_key_reader *r, const struct rv_node *map, const stru
         if (!keys[i].required || rv_node_get(map, keys[i].name))
             continue;
         say_missing(&keys[i], hint);
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &map->src, hint, "%s%s is required", path_of(r), keys[i].name);
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &map->src, hint, "%s%s is required", path_of(r), keys[i].name);
     }
 }

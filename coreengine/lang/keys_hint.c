@@ -268,6 +268,6 @@ void lang_keys_unknown(struct rv_key_reader *r, const struct rv_node *key, const
         lang_keys_list(r, key->text, keys, n_keys, hint);
     }
     free(names);
-    rv_keys_finding(r, RV_SEVERITY_ERROR, &key->src, hint, "unknown key \"%s%s\"", r->path ? r->path : "",
-                    key->text.ptr);
+    rv_keys_add_finding(r, RV_SEVERITY_ERROR, &key->src, hint, "unknown key \"%s%s\"", r->path ? r->path : "",
+                        key->text.ptr);
 }

@@ -59,7 +59,7 @@ bool rv_expr_has_variable(const rv_expr *e, const char *name, struct rv_src *src
  *  "goal" in outputs.plan have the root "outputs", the field "plan" and the member "goal". A name that the expression
  *  also tests for is a test wherever it stands. */
 size_t rv_expr_n_names(const rv_expr *e);
-struct rv_placeholder rv_expr_name(const rv_expr *e, size_t i);
+struct rv_placeholder rv_expr_name_at(const rv_expr *e, size_t i);
 /** False if the result is certainly no boolean: as a condition it could only fail, and that is known at load. */
 bool rv_expr_may_be_bool(const rv_expr *e);
 /** Evaluate to any value; *out is the caller's (NULL: null) and may share parts with the scope, so it is for reading.
@@ -74,8 +74,8 @@ RV_MUST_CHECK int rv_expr_test(const rv_expr *e, const struct rv_scope *scope, b
  * verbatim, everything else as compact JSON. Filters may follow: {{a | default "none" | truncate 80}}. A section
  * {{#path}}...{{/path}} is rendered for each item of a list, or once for any other value that is there, {{^path}} when
  * there is none; inside, {{.}} and {{.a.b}} are of the item. "\{{" is a literal "{{". Any other brace stays as it is,
- * so JSON samples need no escaping; so does what looks like a tag and is none (rv_template_foreign() tells). Inserted
- * text is not expanded again. docs/reference/templates.md. */
+ * so JSON samples need no escaping; so does what looks like a tag and is none (rv_template_foreign_at() tells).
+ * Inserted text is not expanded again. docs/reference/templates.md. */
 #define RV_TEMPLATE_MAX_BYTES  ((size_t)1 << 20) /* of its text: a prompt is for a model's context */
 #define RV_TEMPLATE_MAX_OUTPUT ((size_t)8 << 20) /* bytes of what it renders: lists in it multiply it */
 
@@ -88,7 +88,7 @@ void rv_template_free(rv_template *t);
 rv_str rv_template_text(const rv_template *t); /* the source, borrowed */
 
 size_t rv_template_n_placeholders(const rv_template *t);
-struct rv_placeholder rv_template_placeholder(const rv_template *t, size_t i);
+struct rv_placeholder rv_template_placeholder_at(const rv_template *t, size_t i);
 /* Text that looks like a tag of this or of another template language, and is rendered as it stands. */
 struct rv_foreign {
     rv_str text; /* its beginning, borrowed */
@@ -98,7 +98,7 @@ struct rv_foreign {
 #define RV_TEMPLATE_NAMES                                                                                              \
     "names in placeholders have a-z, A-Z, 0-9, _ and -: give what makes the value an output_key of these"
 size_t rv_template_n_foreign(const rv_template *t);
-struct rv_foreign rv_template_foreign(const rv_template *t, size_t i);
+struct rv_foreign rv_template_foreign_at(const rv_template *t, size_t i);
 /** Append the rendered text to out (its ceiling applies too). A name without a value is RV_E_NOT_FOUND: the message has
  *  the path, its place and the nearest thing that exists when the scope can tell. RV_E_LIMIT: the text or the work is
  * too large. */

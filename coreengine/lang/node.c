@@ -211,7 +211,7 @@ static int list_to_json(const struct rv_node *node, json_object **out, rv_err **
 
     for (size_t i = 0; rc == 0 && i < node->n; i++) {
         json_object *item = NULL;
-        rc = rv_node_to_json(node->items[i], &item, err);
+        rc = rv_node_build_json(node->items[i], &item, err);
         if (rc == 0)
             rc = rv_json_push_ref(list, item, err);
         json_object_put(item);
@@ -231,7 +231,7 @@ static int map_to_json(const struct rv_node *node, json_object **out, rv_err **e
 
     for (size_t i = 0; rc == 0 && i < node->n; i++) {
         json_object *item = NULL;
-        rc = rv_node_to_json(node->items[i], &item, err);
+        rc = rv_node_build_json(node->items[i], &item, err);
         if (rc == 0)
             rc = rv_json_set_ref(map, node->keys[i]->text.ptr, item, err);
         json_object_put(item);
@@ -244,7 +244,7 @@ static int map_to_json(const struct rv_node *node, json_object **out, rv_err **e
     return 0;
 }
 
-int rv_node_to_json(const struct rv_node *node, json_object **out, rv_err **err)
+int rv_node_build_json(const struct rv_node *node, json_object **out, rv_err **err)
 {
     json_object *value = NULL;
 

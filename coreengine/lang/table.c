@@ -261,7 +261,7 @@ static int add_node(const struct rv_node *node, struct builder *b, rv_err **err)
     if (node->kind != RV_NODE_MAP)
         return RV_FAIL_AT(err, &node->src, RV_E_INVALID, "a row must be a map, not a %s",
                           rv_node_kind_text(node->kind));
-    int rc = rv_node_to_json(node, &row, err);
+    int rc = rv_node_build_json(node, &row, err);
     return rc == 0 ? add_row_take(b, row, node->src.line, err) : rc;
 }
 
@@ -276,7 +276,7 @@ static int read_yaml(rv_str text, struct builder *b, rv_err **err)
     if (rc == 0)
         rc = rv_findings_check(findings, err);
     if (rc == 0)
-        rc = rv_findings_first_error(findings, err);
+        rc = rv_findings_raise_first_error(findings, err);
     if (rc == 0)
         root = rv_yaml_root(doc);
     if (rc == 0 && (!root || root->kind != RV_NODE_LIST))

@@ -96,7 +96,7 @@ static bool filters_have_default(const struct rv_part *p)
     return false;
 }
 
-struct rv_placeholder rv_template_placeholder(const rv_template *t, size_t i)
+struct rv_placeholder rv_template_placeholder_at(const rv_template *t, size_t i)
 {
     const struct rv_part *part = &t->parts[t->holes[i]];
     struct rv_placeholder ph = part->ph;
@@ -116,7 +116,7 @@ size_t rv_template_n_foreign(const rv_template *t)
     return t->n_foreign;
 }
 
-struct rv_foreign rv_template_foreign(const rv_template *t, size_t i)
+struct rv_foreign rv_template_foreign_at(const rv_template *t, size_t i)
 {
     return t->foreign[i];
 }

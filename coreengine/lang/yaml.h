@@ -46,7 +46,7 @@ const struct rv_node *rv_node_get(const struct rv_node *map, const char *key); /
 /** Where the first character of a string's text stands, behind its quote or block header. */
 struct rv_src rv_node_text_src(const struct rv_node *node);
 /** A json-c tree of the node (numbers keep their text); *out is the caller's. RV_E_NOMEM, RV_E_INVALID (.inf, .nan). */
-RV_MUST_CHECK int rv_node_to_json(const struct rv_node *node, json_object **out, rv_err **err);
+RV_MUST_CHECK int rv_node_build_json(const struct rv_node *node, json_object **out, rv_err **err);
 /** A tree of a JSON value, in the arena: for the tables below. Every node has the place src. NULL: out of memory. */
 struct rv_node *rv_node_of_json(json_object *v, const struct rv_src *src, rv_arena *arena);
 
@@ -82,7 +82,7 @@ void rv_findings_sort(rv_findings *f); /* by file, line, column; stable */
 /** RV_E_NOMEM if the list itself failed, else 0. */
 RV_MUST_CHECK int rv_findings_check(const rv_findings *f, rv_err **err);
 /** Sorts the list and makes its first error (not a warning) the error of the call, with place and hint. 0: no error. */
-RV_MUST_CHECK int rv_findings_first_error(rv_findings *f, rv_err **err);
+RV_MUST_CHECK int rv_findings_raise_first_error(rv_findings *f, rv_err **err);
 /** "qa.yaml:14:12: error: unknown agent ...\n  hint: ...\n", one after another. */
 void rv_findings_write_text(const rv_findings *f, bool color, rv_buf *b);
 void rv_findings_write_json(const rv_findings *f,
@@ -166,16 +166,17 @@ struct rv_key_reader {
 void rv_keys_read(struct rv_key_reader *r, const struct rv_node *map, const struct rv_key *keys, size_t n_keys,
                   void *target);
 /** `must be an integer, not string "x"` for a value of the wrong kind; for `read` functions. what: "an integer". */
-void rv_keys_wrong_type(struct rv_key_reader *r, const struct rv_node *node, const char *key, const char *what);
+void rv_keys_add_wrong_type(struct rv_key_reader *r, const struct rv_node *node, const char *key, const char *what);
 /** The same where a map is wanted; inner: a key that it may have, for the hint. */
-void rv_keys_not_a_map(struct rv_key_reader *r, const struct rv_node *node, const char *key, const char *inner);
+void rv_keys_add_not_a_map(struct rv_key_reader *r, const struct rv_node *node, const char *key, const char *inner);
 /** A finding that begins with the reader's owner: `agent "plan": ...`. */
-void rv_keys_finding(struct rv_key_reader *r, enum rv_severity severity, const struct rv_src *src, const char *hint,
-                     const char *fmt, ...) RV_PRINTF(5, 6);
+void rv_keys_add_finding(struct rv_key_reader *r, enum rv_severity severity, const struct rv_src *src, const char *hint,
+                         const char *fmt, ...) RV_PRINTF(5, 6);
 /** The strings of a list node as a list of the arena; items that are not strings become findings. */
-void rv_keys_str_list(struct rv_key_reader *r, const struct rv_node *node, const char *key, struct rv_str_list *out);
+void rv_keys_read_str_list(struct rv_key_reader *r, const struct rv_node *node, const char *key,
+                           struct rv_str_list *out);
 /** Any value as JSON. What is wrong is a finding, and *out stays as it was. */
-void rv_keys_json(struct rv_key_reader *r, const struct rv_node *node, json_object **out);
+void rv_keys_read_json(struct rv_key_reader *r, const struct rv_node *node, json_object **out);
 /** The texts of a list as a member of an object that is being written. */
 void rv_jw_kv_list(rv_jw *w, const char *key, const struct rv_str_list *list);
 /** The properties object, `required` and additionalProperties:false of a table, as JSON Schema text. */

@@ -10,9 +10,9 @@ static int read_yaml(rv_str text, const char *name, json_object **out, rv_err **
 
     int rc = findings ? rv_yaml_parse(text, name, findings, &doc, err) : OPENAPI_NOMEM(err);
     if (rc == 0)
-        rc = rv_findings_first_error(findings, err);
+        rc = rv_findings_raise_first_error(findings, err);
     if (rc == 0 && doc && rv_yaml_root(doc))
-        rc = rv_node_to_json(rv_yaml_root(doc), out, err);
+        rc = rv_node_build_json(rv_yaml_root(doc), out, err);
     rv_yaml_free(doc);
     rv_findings_free(findings);
     return rc;

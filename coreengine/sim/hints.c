@@ -262,7 +262,7 @@ static int of_template(struct sim_hints *h, const struct rv_pipeline *p, const r
     int rc = 0;
 
     for (size_t i = 0; t && rc == 0 && i < rv_template_n_placeholders(t); i++) {
-        struct rv_placeholder ph = rv_template_placeholder(t, i);
+        struct rv_placeholder ph = rv_template_placeholder_at(t, i);
         rc = of_placeholder(h, p, &ph, err);
     }
     return rc;
@@ -285,7 +285,7 @@ static int of_attachment(struct sim_hints *h, const struct rv_pipeline *p, const
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < rv_expr_n_names(e); i++) {
-        struct rv_placeholder name = rv_expr_name(e, i);
+        struct rv_placeholder name = rv_expr_name_at(e, i);
         struct sim_shape *shape = rv_str_is(name.root, "outputs") ? sim_hints_of_key(h, p, name.field) : NULL;
         if (rv_str_is(name.root, "metadata"))
             rc = sim_hints_metadata(h, name.field, err);

@@ -57,7 +57,7 @@ RV_FUZZ_TARGET(expr)
         text.ptr = "";
     if (rv_expr_compile(text, &src, vars, RV_COUNT(vars), &e, &err) == 0) {
         for (size_t i = 0; i < rv_expr_n_names(e); i++) {
-            struct rv_placeholder name = rv_expr_name(e, i);
+            struct rv_placeholder name = rv_expr_name_at(e, i);
             require(name.root.len > 0 && name.field.ptr && name.src.line > 0);
         }
         evaluate(e);

@@ -43,7 +43,7 @@ RV_FUZZ_TARGET(template)
         text.ptr = "";
     if (rv_template_compile(text, &src, &t, &err) == 0) {
         for (size_t i = 0; i < rv_template_n_placeholders(t); i++) {
-            struct rv_placeholder ph = rv_template_placeholder(t, i);
+            struct rv_placeholder ph = rv_template_placeholder_at(t, i);
 
             require(ph.path.len >= ph.root.len && ph.root.len > 0 && ph.src.line > 0);
             require(strlen(ph.root.ptr) == ph.root.len && (!ph.field.ptr || strlen(ph.field.ptr) == ph.field.len));

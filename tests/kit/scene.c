@@ -18,9 +18,9 @@ static json_object *read_yaml(const char *file)
 
     int rc = rv_yaml_read(file, findings, &doc, &err);
     if (rc == 0)
-        rc = rv_findings_first_error(findings, &err);
+        rc = rv_findings_raise_first_error(findings, &err);
     if (rc == 0)
-        rc = rv_node_to_json(rv_yaml_root(doc), &json, &err);
+        rc = rv_node_build_json(rv_yaml_root(doc), &json, &err);
     if (rc < 0 || !json_object_is_type(json, json_type_object))
         rv_kit_die("%s is not a scene: %s", file, err ? rv_kit_err_take(err) : "it is not a map");
     rv_yaml_free(doc);

@@ -19,7 +19,7 @@ static void read_names(const rv_template *t, struct names *out)
 {
     out->n = 0;
     for (size_t i = 0; i < rv_template_n_placeholders(t) && out->n < MAX_ARGUMENTS; i++) {
-        struct rv_placeholder p = rv_template_placeholder(t, i);
+        struct rv_placeholder p = rv_template_placeholder_at(t, i);
         size_t k = 0;
         while (k < out->n && !rv_str_eq(out->items[k].path, p.path))
             k++;
@@ -37,7 +37,7 @@ static bool needs_run(const rv_template *t)
 
     for (size_t i = 0; i < rv_template_n_placeholders(t); i++)
         for (size_t k = 0; k < RV_COUNT(roots); k++)
-            if (rv_str_is(rv_template_placeholder(t, i).root, roots[k]) && !rv_template_placeholder(t, i).is_test)
+            if (rv_str_is(rv_template_placeholder_at(t, i).root, roots[k]) && !rv_template_placeholder_at(t, i).is_test)
                 return true;
     return false;
 }

@@ -55,7 +55,7 @@ static int as_played(rv_str json, rv_buf *out, rv_err **err)
     if (rc == 0)
         rc = rv_yaml_parse(rv_buf_str(&text), "reply", findings, &doc, NULL);
     if (rc == 0 && doc && rv_yaml_root(doc) && rv_findings_n_errors(findings) == 0)
-        rc = rv_node_to_json(rv_yaml_root(doc), &value, NULL);
+        rc = rv_node_build_json(rv_yaml_root(doc), &value, NULL);
     if (rc == 0 && value)
         rv_json_write(value, out);
     json_object_put(value);

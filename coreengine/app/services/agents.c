@@ -61,11 +61,11 @@ static int tree_of(rv_str text, json_object **out, rv_err **err)
     int rc = findings ? rv_yaml_parse(text, WHAT, findings, &yaml, err) : RV_FAIL(err, RV_E_NOMEM, "read an agent");
 
     if (rc == 0)
-        rc = rv_findings_first_error(findings, err);
+        rc = rv_findings_raise_first_error(findings, err);
     if (rc == 0 && (!yaml || !rv_yaml_root(yaml) || rv_yaml_root(yaml)->kind != RV_NODE_MAP))
         rc = RV_FAIL(err, RV_E_INVALID, "\"" WHAT "\" is not a map of keys");
     if (rc == 0)
-        rc = rv_node_to_json(rv_yaml_root(yaml), out, err);
+        rc = rv_node_build_json(rv_yaml_root(yaml), out, err);
     rv_yaml_free(yaml);
     rv_findings_free(findings);
     return rc;

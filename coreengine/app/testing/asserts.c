@@ -112,10 +112,10 @@ static void show_name(const struct rv_placeholder *name, json_object *end, rv_bu
 
 static bool was_shown(const rv_expr *e, size_t at)
 {
-    struct rv_placeholder name = rv_expr_name(e, at);
+    struct rv_placeholder name = rv_expr_name_at(e, at);
 
     for (size_t i = 0; i < at; i++) {
-        struct rv_placeholder other = rv_expr_name(e, i);
+        struct rv_placeholder other = rv_expr_name_at(e, i);
         if (rv_str_eq(name.root, other.root) && rv_str_eq(name.field, other.field) &&
             rv_str_eq(name.member, other.member))
             return true;
@@ -139,7 +139,7 @@ static int complain_that(struct rv_test_report *r, size_t i, json_object *end, r
     else
         rv_buf_puts(&text, " is false");
     for (size_t k = 0; k < rv_expr_n_names(e) && n_shown < MAX_SHOWN_NAMES; k++) {
-        struct rv_placeholder name = rv_expr_name(e, k);
+        struct rv_placeholder name = rv_expr_name_at(e, k);
         if (was_shown(e, k))
             continue;
         show_name(&name, end, &text);

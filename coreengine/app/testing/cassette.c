@@ -136,7 +136,7 @@ static int parse(rv_str text, const char *path, rv_script **out, rv_err **err)
     if (rc == 0)
         rc = rv_script_parse(text, path, findings, out, err);
     if (rc == 0 && !*out)
-        rc = rv_findings_first_error(findings, err);
+        rc = rv_findings_raise_first_error(findings, err);
     rv_findings_free(findings);
     return rc;
 }

@@ -61,9 +61,9 @@ int app_test_yaml_json(rv_str text, const char *name, json_object **out, rv_err 
     if (rc == 0)
         rc = rv_yaml_parse(text, name, findings, &doc, err);
     if (rc == 0)
-        rc = rv_findings_first_error(findings, err);
+        rc = rv_findings_raise_first_error(findings, err);
     if (rc == 0)
-        rc = rv_node_to_json(rv_yaml_root(doc), out, err);
+        rc = rv_node_build_json(rv_yaml_root(doc), out, err);
     rv_yaml_free(doc);
     rv_findings_free(findings);
     return rc;
@@ -177,7 +177,7 @@ static int add_test(const struct rv_app_loaded *l, size_t i, rv_buf *b, rv_err *
     json_object *keys = NULL;
     const char *name;
 
-    int rc = rv_node_to_json(test->node, &keys, err);
+    int rc = rv_node_build_json(test->node, &keys, err);
     if (rc == 0) { /* the others of its table */
         json_object_object_del(keys, "cases");
         json_object_object_del(keys, "matrix");

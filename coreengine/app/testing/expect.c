@@ -284,7 +284,7 @@ static int compare_key(const struct rv_pipeline *p, const rv_envelope *env, stru
 static bool names_end(const rv_expr *e)
 {
     for (size_t i = 0; i < rv_expr_n_names(e); i++) {
-        struct rv_placeholder name = rv_expr_name(e, i);
+        struct rv_placeholder name = rv_expr_name_at(e, i);
         if (rv_str_is(name.root, "run") &&
             (!name.field.ptr || rv_str_is(name.field, "status") || rv_str_is(name.field, "terminal_reason")))
             return true;

@@ -33,9 +33,9 @@ static int file_models(const struct rv_pipeline *p, json_object **out, rv_err **
     if (rc == 0)
         rc = rv_yaml_parse(rv_pipeline_text(p), p->file, findings, &doc, err);
     if (rc == 0)
-        rc = rv_findings_first_error(findings, err);
+        rc = rv_findings_raise_first_error(findings, err);
     if (rc == 0)
-        rc = rv_node_to_json(rv_yaml_root(doc), &all, err);
+        rc = rv_node_build_json(rv_yaml_root(doc), &all, err);
     models = rc == 0 ? rv_json_get_obj(all, "models") : NULL;
     *out = models ? json_object_get(models) : NULL;
     if (rc == 0 && !*out && !(*out = json_object_new_object()))
@@ -115,7 +115,7 @@ static int make_pipeline(const struct judging *j, struct rv_pipeline **out, rv_e
     if (rc == 0)
         rc = rv_pipeline_parse(rv_buf_str(&text), RV_TEST_JUDGE, j->l->pipeline->dir, findings, out, err);
     if (rc == 0)
-        rc = rv_findings_first_error(findings, err);
+        rc = rv_findings_raise_first_error(findings, err);
     rv_findings_free(findings);
     rv_buf_fini(&text);
     return rc;

@@ -23,7 +23,7 @@ int app_test_load_variant(const struct rv_app *app, const struct rv_app_loaded *
     int rc = rv_app_load(app, l->pipeline->file, &opts, &loaded, err);
     if (rc < 0)
         return rc;
-    rc = rv_findings_first_error(loaded.findings, err);
+    rc = rv_findings_raise_first_error(loaded.findings, err);
     if (rc == 0 && loaded.pipeline->n_tests != l->pipeline->n_tests) /* someone is writing it, or its cases */
         rc = RV_FAIL(err, RV_E_STATE, "\"%s\" has changed since it was loaded", l->pipeline->file);
     if (rc == 0)

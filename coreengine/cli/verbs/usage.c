@@ -127,7 +127,7 @@ static int open_quotas(const struct rv_cli *cli, rv_quotas **out, rv_err **err)
     if (rc == 0 && rv_findings_n_errors(findings) > 1)
         cli_say_findings(cli, findings);
     if (rc == 0)
-        rc = rv_findings_first_error(findings, err);
+        rc = rv_findings_raise_first_error(findings, err);
     rv_findings_free(findings);
     rv_buf_fini(&path);
     return rc;

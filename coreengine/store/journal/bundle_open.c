@@ -219,11 +219,11 @@ static int load_pipeline(rv_bundle *b, const struct pipeline_parts *parts, const
     rc = rv_pipeline_parse_with(rv_str_of(parts->text), parts->file, from->base ? from->base : parts->dir, &opts,
                                 findings, &b->pipeline, err);
     if (rc == 0)
-        rc = rv_findings_first_error(findings, err);
+        rc = rv_findings_raise_first_error(findings, err);
     if (rc == 0 && b->pipeline)
         rc = rv_pipeline_bind_agents(b->pipeline, &source, findings, err);
     if (rc == 0)
-        rc = rv_findings_first_error(findings, err);
+        rc = rv_findings_raise_first_error(findings, err);
     if (rc == 0 && (!b->pipeline || !b->pipeline->is_sound))
         rc = RV_FAIL(err, RV_E_INVALID, "it cannot be run");
     rv_findings_free(findings);
@@ -278,7 +278,7 @@ static int open_script(rv_bundle *b, json_object *root, rv_err **err)
         return RV_FAIL(err, RV_E_NOMEM, "open a bundle");
     rc = rv_script_parse(rv_str_of(text), file, findings, &b->script, err);
     if (rc == 0)
-        rc = rv_findings_first_error(findings, err);
+        rc = rv_findings_raise_first_error(findings, err);
     if (rc == 0 && !b->script)
         rc = RV_FAIL(err, RV_E_INVALID, "it cannot be used");
     rv_findings_free(findings);

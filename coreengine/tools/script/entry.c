@@ -7,7 +7,7 @@
 
 static void finding(struct script_reader *r, const struct rv_src *src, const char *hint, const char *text)
 {
-    rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, src, hint, "%s", text);
+    rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, src, hint, "%s", text);
 }
 
 bool script_keep(struct script_reader *r, rv_buf *b, rv_str *out)
@@ -17,7 +17,7 @@ bool script_keep(struct script_reader *r, rv_buf *b, rv_str *out)
     if (copy)
         *out = (rv_str){copy, b->len};
     else if (b->rc == RV_E_LIMIT)
-        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &r->at, NULL, "is too large (the limit is %zu bytes)", b->max);
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, &r->at, NULL, "is too large (the limit is %zu bytes)", b->max);
     else
         r->keys.rc = RV_E_NOMEM;
     rv_buf_fini(b);
@@ -106,10 +106,10 @@ static void check_ways(struct script_reader *r, const struct script_raw_entry *r
     else if (n == 0 && !raw->has_error && !raw->tool_calls.len)
         fault = "has no reply";
     if (fault)
-        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &raw->src, hint, "%s", fault);
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, &raw->src, hint, "%s", fault);
     if (raw->has_error && raw->tool_calls.len)
-        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &raw->src, "leave one of them out",
-                        "has both an error and tool calls");
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, &raw->src, "leave one of them out",
+                            "has both an error and tool calls");
 }
 
 static void make_model(struct script_reader *r, struct script_raw_entry *raw, struct script_entry *out)
@@ -185,11 +185,11 @@ static void make_tool(struct script_reader *r, const struct script_raw_entry *ra
     rv_buf body = RV_BUF_INIT(RV_JSON_MAX_BYTES);
 
     if (raw->has_result && raw->has_error)
-        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &raw->src, NULL, "has both a %s and an error", key);
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, &raw->src, NULL, "has both a %s and an error", key);
     if (!raw->has_result && !raw->has_error)
-        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &raw->src,
-                        is_hook ? "reply: {...}, or error: \"why\"" : "result: {...}, or error: \"why\"",
-                        "has neither a %s nor an error", key);
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, &raw->src,
+                            is_hook ? "reply: {...}, or error: \"why\"" : "result: {...}, or error: \"why\"",
+                            "has neither a %s nor an error", key);
     rv_json_write(raw->result, &body);
     script_keep(r, &body, &out->body);
 }

@@ -56,7 +56,7 @@ static void read_error(struct rv_key_reader *r, const struct rv_node *node, void
     else if (node->kind == RV_NODE_MAP)
         script_read_within(r, node, "error.", error_keys, RV_COUNT(error_keys), raw);
     else
-        rv_keys_wrong_type(r, node, "error", "a text or a map");
+        rv_keys_add_wrong_type(r, node, "error", "a text or a map");
 }
 
 /* --- texts, and maps that are kept as JSON --- */
@@ -66,7 +66,7 @@ static void read_text(struct rv_key_reader *r, const struct rv_node *node, void 
     if (node->kind == RV_NODE_STR)
         *(rv_str *)target = node->text;
     else
-        rv_keys_wrong_type(r, node, "text", "a string");
+        rv_keys_add_wrong_type(r, node, "text", "a string");
 }
 
 /* A map becomes compact JSON; a text is kept as it is, whatever it says. */
@@ -80,10 +80,10 @@ static void read_json_text(struct rv_key_reader *r, const struct rv_node *node, 
         return;
     }
     if (node->kind != RV_NODE_MAP) {
-        rv_keys_wrong_type(r, node, key, "a map or a text");
+        rv_keys_add_wrong_type(r, node, key, "a map or a text");
         return;
     }
-    rv_keys_json(r, node, &json);
+    rv_keys_read_json(r, node, &json);
     if (json) {
         rv_json_write(json, &text);
         script_keep(r->user, &text, out);
@@ -103,7 +103,8 @@ static void read_opaque(struct rv_key_reader *r, const struct rv_node *node, voi
         if (rc == RV_E_NOMEM)
             out_of_memory(r);
         else if (!is_object)
-            rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL, "opaque must be a map, or a JSON object as text");
+            rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, NULL,
+                                "opaque must be a map, or a JSON object as text");
     }
     read_json_text(r, node, "opaque", target);
 }
@@ -123,7 +124,7 @@ static void read_chunk_thinking(struct rv_key_reader *r, const struct rv_node *n
     if (node->kind == RV_NODE_STR)
         chunk->text = node->text;
     else
-        rv_keys_wrong_type(r, node, "thinking", "a string");
+        rv_keys_add_wrong_type(r, node, "thinking", "a string");
 }
 
 #define CHUNK(member) offsetof(struct script_raw_chunk, member)
@@ -157,13 +158,13 @@ static void read_chunk(struct rv_key_reader *r, const struct rv_node *node, stru
         return;
     }
     if (node->kind != RV_NODE_MAP) {
-        rv_keys_wrong_type(r, node, "a chunk", "a text or a map");
+        rv_keys_add_wrong_type(r, node, "a chunk", "a text or a map");
         return;
     }
     script_read_within(r, node, "chunks.", chunk_keys, RV_COUNT(chunk_keys), out);
     if (out->has_text && out->has_thinking)
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, "make it two chunks",
-                        "chunks: a chunk has either text or thinking");
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, "make it two chunks",
+                            "chunks: a chunk has either text or thinking");
 }
 
 static void read_chunks(struct rv_key_reader *r, const struct rv_node *node, void *target)
@@ -171,7 +172,7 @@ static void read_chunks(struct rv_key_reader *r, const struct rv_node *node, voi
     struct script_raw_entry *raw = target;
 
     if (node->kind != RV_NODE_LIST) {
-        rv_keys_wrong_type(r, node, "chunks", "a list of texts and maps");
+        rv_keys_add_wrong_type(r, node, "chunks", "a list of texts and maps");
         return;
     }
     raw->chunks = script_array(r->user, node->n, sizeof *raw->chunks);
@@ -199,7 +200,7 @@ static void read_name(struct rv_key_reader *r, const struct rv_node *node, void 
     if (node->kind == RV_NODE_STR)
         *(rv_str *)target = node->text;
     else
-        rv_keys_wrong_type(r, node, "name", "a string");
+        rv_keys_add_wrong_type(r, node, "name", "a string");
 }
 
 static const struct rv_key call_keys[] = {
@@ -236,8 +237,8 @@ static void number_calls(struct rv_key_reader *r, struct raw_call *calls, size_t
 
     for (size_t i = 0; i < n; i++)
         if (calls[i].id && is_id_taken(calls, i, calls[i].id))
-            rv_keys_finding(r, RV_SEVERITY_ERROR, &calls[i].src, "leave the id out",
-                            "tool_calls: id \"%s\" is used twice", calls[i].id);
+            rv_keys_add_finding(r, RV_SEVERITY_ERROR, &calls[i].src, "leave the id out",
+                                "tool_calls: id \"%s\" is used twice", calls[i].id);
     for (size_t i = 0, number = 1; i < n; i++, number++) {
         rv_str id = {"", 0};
         while (!calls[i].id && r->rc == 0) {
@@ -275,9 +276,9 @@ static void read_tool_calls(struct rv_key_reader *r, const struct rv_node *node,
     struct script_raw_entry *raw = target;
 
     if (node->kind != RV_NODE_LIST || node->n == 0 || node->n > RV_LLM_MAX_TOOL_CALLS) {
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, NULL,
-                        "tool_calls must be a list of {name, arguments}, at least one and at most %d",
-                        RV_LLM_MAX_TOOL_CALLS);
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, NULL,
+                            "tool_calls must be a list of {name, arguments}, at least one and at most %d",
+                            RV_LLM_MAX_TOOL_CALLS);
         return;
     }
     struct raw_call *calls = script_array(r->user, node->n, sizeof *calls);
@@ -288,8 +289,8 @@ static void read_tool_calls(struct rv_key_reader *r, const struct rv_node *node,
         if (calls[i].id && !calls[i].id[0])
             calls[i].id = NULL;
         if (node->items[i]->kind == RV_NODE_MAP && !calls[i].has_name)
-            rv_keys_finding(r, RV_SEVERITY_ERROR, &calls[i].src, "add `name:`, the tool that the model calls",
-                            "tool_calls.name is required");
+            rv_keys_add_finding(r, RV_SEVERITY_ERROR, &calls[i].src, "add `name:`, the tool that the model calls",
+                                "tool_calls.name is required");
     }
     if (r->rc == 0 && rv_findings_n_errors(r->findings) == before)
         number_calls(r, calls, node->n);
@@ -308,12 +309,12 @@ static void read_finish(struct rv_key_reader *r, const struct rv_node *node, voi
     if (node->kind == RV_NODE_NULL) {
         raw->finish = RV_UNSET;
     } else if (node->kind != RV_NODE_STR) {
-        rv_keys_wrong_type(r, node, "finish_reason", "a string or null");
+        rv_keys_add_wrong_type(r, node, "finish_reason", "a string or null");
     } else if (rv_finish_reason_of(node->text, &finish, &err) == 0) {
         raw->finish = (int)finish;
     } else {
         const char *hint = rv_err_hint_text(err);
-        rv_keys_finding(r, RV_SEVERITY_ERROR, &node->src, hint, "finish_reason: %s", rv_err_text(err));
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &node->src, hint, "finish_reason: %s", rv_err_text(err));
     }
     rv_err_free(err);
 }

@@ -39,12 +39,12 @@ static void read_list(struct script_reader *r, enum rv_script_kind kind, const c
     if (!out->name) /* a named one is known by its name */
         out->src = node->src;
     if (node->kind != RV_NODE_LIST) {
-        rv_keys_wrong_type(&r->keys, node, key, "a list of entries, one per call");
+        rv_keys_add_wrong_type(&r->keys, node, key, "a list of entries, one per call");
         return;
     }
     if (node->n == 0)
-        rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &node->src, "leave the name out, or give it an entry",
-                        "%s has no entries", key);
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, &node->src, "leave the name out, or give it an entry",
+                            "%s has no entries", key);
     out->items = script_array(r, node->n, sizeof *out->items);
     const char *outer_kind = r->keys.owner_kind, *outer_name = r->keys.owner_name;
     r->keys.owner_kind = t->what;
@@ -118,8 +118,8 @@ static void add_flat_tools(struct script_reader *r, const struct script_list *li
         if (e->tool)
             add_tool(r, e->tool, &e->src, NULL);
         else
-            rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &e->src, NULL,
-                            "an entry of a flat list of tools needs `tool`");
+            rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, &e->src, NULL,
+                                "an entry of a flat list of tools needs `tool`");
     }
 }
 
@@ -148,9 +148,9 @@ static void check_flat(struct script_reader *r, enum rv_script_kind kind, const 
 
     for (size_t i = 0; i < list->n; i++)
         if (is_hook ? !list->items[i].tool : !list->items[i].stage)
-            rv_keys_finding(&r->keys, RV_SEVERITY_ERROR, &list->items[i].src, NULL,
-                            "an entry of a flat list of %s needs `%s`", is_hook ? "hooks" : "stages",
-                            is_hook ? "hook" : "stage");
+            rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, &list->items[i].src, NULL,
+                                "an entry of a flat list of %s needs `%s`", is_hook ? "hooks" : "stages",
+                                is_hook ? "hook" : "stage");
 }
 
 static void read_named(struct script_reader *r, enum rv_script_kind kind, const struct rv_node *node)
@@ -196,7 +196,7 @@ static void read_section(struct script_reader *r, enum rv_script_kind kind, cons
         else if (kind != RV_SCRIPT_MODEL)
             check_flat(r, kind, section->lists);
     } else {
-        rv_keys_wrong_type(&r->keys, node, key, "a map from name to entries, or a list of entries with matchers");
+        rv_keys_add_wrong_type(&r->keys, node, key, "a map from name to entries, or a list of entries with matchers");
     }
 }
 
@@ -256,7 +256,7 @@ static void read_answers(struct rv_key_reader *keys, const struct rv_node *node,
 
     (void)target;
     if (node->kind != RV_NODE_LIST) {
-        rv_keys_wrong_type(keys, node, "answers", "a list of answers, in the order of the questions");
+        rv_keys_add_wrong_type(keys, node, "answers", "a list of answers, in the order of the questions");
         return;
     }
     r->s->answers = script_array(r, node->n, sizeof *r->s->answers);
@@ -447,7 +447,7 @@ static int write_node(const struct rv_node *node, rv_buf *out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_YAML_MAX_BYTES); /* more could not be read again */
     json_object *json = NULL;
-    int rc = rv_node_to_json(node, &json, err);
+    int rc = rv_node_build_json(node, &json, err);
 
     if (rc == 0) {
         rv_json_write_pretty(json, &text);

@@ -76,7 +76,7 @@ static const struct rv_key tool_error_keys[] = {
 
 static void wrong_error(struct rv_key_reader *r, const struct rv_node *node)
 {
-    rv_keys_wrong_type(r, node, "error", "a text or a map");
+    rv_keys_add_wrong_type(r, node, "error", "a text or a map");
 }
 
 void script_read_within(struct rv_key_reader *r, const struct rv_node *node, const char *path,
@@ -120,9 +120,9 @@ static void read_tool_error(struct rv_key_reader *r, const struct rv_node *node,
 static void read_object(struct rv_key_reader *r, const struct rv_node *node, const char *key, json_object **out)
 {
     if (node->kind == RV_NODE_MAP)
-        rv_keys_json(r, node, out);
+        rv_keys_read_json(r, node, out);
     else
-        rv_keys_wrong_type(r, node, key, "a map");
+        rv_keys_add_wrong_type(r, node, key, "a map");
 }
 
 static void read_output(struct rv_key_reader *r, const struct rv_node *node, void *target)
@@ -161,7 +161,7 @@ static void read_confirm(struct rv_key_reader *r, const struct rv_node *node, vo
     json_object **out = target;
     rv_err *err = NULL;
 
-    int rc = rv_node_to_json(node, out, &err);
+    int rc = rv_node_build_json(node, out, &err);
     if (rc == 0)
         rc = rv_tool_read_confirm(&info, *out, &err);
     if (rc == RV_E_NOMEM)

@@ -20,7 +20,7 @@ static void want_again(rv_str text, int depth)
     rv_buf_puts(&doc, depth == 2 ? "    c: 1\n" : depth == 1 ? "  c: 1\n" : "c: 1\n");
     ck_assert_int_eq(rv_yaml_parse(rv_buf_str(&doc), "doc", findings, &yaml, &err), 0);
     ck_assert_msg(yaml && rv_findings_n(findings) == 0, "not read: %s", rv_buf_cstr(&doc));
-    ck_assert_int_eq(rv_node_to_json(rv_yaml_root(yaml), &json, &err), 0);
+    ck_assert_int_eq(rv_node_build_json(rv_yaml_root(yaml), &json, &err), 0);
     json_object *at = depth == 0 ? json : NULL;
     if (depth == 1)
         at = rv_json_get_obj(json, "a");

@@ -191,7 +191,7 @@ START_TEST(names_of_members_are_listed_in_the_order_of_the_text)
 
     ck_assert_int_eq(rv_expr_compile(rv_str_of(named[_i].expr), NULL, NULL, 0, &e, NULL), 0);
     for (size_t i = 0; i < rv_expr_n_names(e); i++) {
-        struct rv_placeholder n = rv_expr_name(e, i);
+        struct rv_placeholder n = rv_expr_name_at(e, i);
         rv_buf_printf(&got, "%.*s.%.*s.%.*s@%d%s ", RV_STR_ARG(n.root), RV_STR_ARG(n.field), (int)n.member.len,
                       n.member.ptr ? n.member.ptr : "", n.src.col, n.is_test ? "?" : "");
     }

@@ -175,13 +175,13 @@ START_TEST(placeholders_are_listed_for_lint)
                                          &src, &t, NULL),
                      0);
     ck_assert_uint_eq(rv_template_n_placeholders(t), 4);
-    ck_assert(rv_template_placeholder(t, 2).is_test && rv_template_placeholder(t, 3).is_test);
-    ph = rv_template_placeholder(t, 0);
+    ck_assert(rv_template_placeholder_at(t, 2).is_test && rv_template_placeholder_at(t, 3).is_test);
+    ph = rv_template_placeholder_at(t, 0);
     ck_assert(rv_str_is(ph.path, "a") && rv_str_is(ph.root, "a") && !ph.field.ptr);
     ck_assert_int_eq(ph.src.line, 5);
     ck_assert_int_eq(ph.src.col, 11);
     ck_assert_str_eq(ph.src.file, "plan.md");
-    ph = rv_template_placeholder(t, 1);
+    ph = rv_template_placeholder_at(t, 1);
     ck_assert(rv_str_is(ph.path, "b.c.0") && rv_str_is(ph.root, "b") && rv_str_is(ph.field, "c"));
     ck_assert(rv_str_is(ph.member, "0") && !ph.is_test);
     ck_assert_int_eq(ph.src.line, 6);
@@ -237,7 +237,7 @@ START_TEST(what_looks_like_a_tag_is_told)
         0);
     bool found[RV_COUNT(looks)] = {false};
     for (size_t i = 0; i < rv_template_n_foreign(t); i++) {
-        struct rv_foreign f = rv_template_foreign(t, i);
+        struct rv_foreign f = rv_template_foreign_at(t, i);
         size_t k = 0;
         while (k < RV_COUNT(looks) && !rv_str_is(f.text, looks[k]))
             k++;

@@ -70,7 +70,7 @@ START_TEST(decides_types_by_core_rules)
     ck_assert_str_eq(found, "");
     node = rv_yaml_root(doc)->items[0];
     ck_assert_msg(node->kind == scalars[_i].kind, "%s: %s", scalars[_i].text, rv_node_kind_text(node->kind));
-    rc = rv_node_to_json(node, &json, &err);
+    rc = rv_node_build_json(node, &json, &err);
     if (scalars[_i].json) {
         char *text = rv_kit_text(json);
         ck_assert_int_eq(rc, 0);
@@ -97,7 +97,7 @@ START_TEST(converts_trees_in_order)
     char *text;
 
     ck_assert_str_eq(found, "");
-    ck_assert_int_eq(rv_node_to_json(rv_yaml_root(doc), &json, NULL), 0);
+    ck_assert_int_eq(rv_node_build_json(rv_yaml_root(doc), &json, NULL), 0);
     text = rv_kit_text(json);
     ck_assert_str_eq(text, "{\"b\":[1,{\"c\":\"x\"}],\"a\":{\"d\":null},\"e\":{\"d\":null},\"2\":\"two\\nlines\\n\"}");
     free(text);
