@@ -85,14 +85,14 @@ static void set_ids(struct rows *r)
     rv_trace_of_run(id, json_object_is_type(caller, json_type_string) ? json_object_get_string(caller) : NULL, trace);
     if (r->turn->rc == 0)
         r->turn->rc = rv_effect_place(&at, v->shared, v->agent->index, &v->place, NULL);
-    rv_trace_span_id(&(struct rv_trace_span){.run = id,
-                                             .path = at.path,
-                                             .stage = at.label        ? at.label
-                                                      : at.stage >= 0 ? root->pipeline->agents[at.stage].name
-                                                                      : "",
-                                             .visit = v->visit_no,
-                                             .asked_by = origin ? origin->parent_tool_call_id : NULL},
-                     span);
+    rv_trace_make_span_id(&(struct rv_trace_span){.run = id,
+                                                  .path = at.path,
+                                                  .stage = at.label        ? at.label
+                                                           : at.stage >= 0 ? root->pipeline->agents[at.stage].name
+                                                                           : "",
+                                                  .visit = v->visit_no,
+                                                  .asked_by = origin ? origin->parent_tool_call_id : NULL},
+                          span);
     rv_effect_fini(&at);
     rv_hex_make(trace, sizeof trace, r->trace);
     rv_hex_make(span, sizeof span, r->span);

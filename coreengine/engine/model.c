@@ -154,8 +154,8 @@ bool exec_trace(const rv_exec *x, int64_t call_id, struct rv_trace_headers *out)
         if (json_object_is_type(value, json_type_string))
             said[i] = json_object_get_string(value);
     }
-    return rv_trace_headers(rv_envelope_fields(env)->envelope_id, call_id, said[0], said[1], x->engine->opts.traces,
-                            out);
+    return rv_trace_make_headers(rv_envelope_fields(env)->envelope_id, call_id, said[0], said[1],
+                                 x->engine->opts.traces, out);
 }
 
 size_t engine_trace_lines(const struct rv_trace_headers *t, const char *const *headers, size_t n, const char **lines,

@@ -61,7 +61,7 @@ static void on_head(void *self, const struct rv_http_head *head)
         if (rv_str_is(head->headers[i].name, "retry-after"))
             after = head->headers[i].value;
     e->status = head->status;
-    RV_IGNORE(rv_otlp_again(head->status, after, &e->wait_us), "only the time; it is judged at the end");
+    RV_IGNORE(rv_otlp_needs_retry(head->status, after, &e->wait_us), "only the time; it is judged at the end");
 }
 
 static bool on_body(void *self, rv_str bytes)
@@ -93,12 +93,12 @@ static void settle(struct srv_export *e, const char *why)
     if (e->status >= 200 && e->status < 300) {
         forget_body(e);
         look_again(e, e->is_ending ? 0 : SEND_MS);
-    } else if (e->tries >= MAX_TRIES || !rv_otlp_again(e->status, RV_STR_LIT(""), &ignored)) {
+    } else if (e->tries >= MAX_TRIES || !rv_otlp_needs_retry(e->status, RV_STR_LIT(""), &ignored)) {
         lose(e, why);
         look_again(e, e->is_ending ? 0 : SEND_MS);
     } else {
         pause_us = e->wait_us > 0 ? e->wait_us : pause_us;
-        look_again(e, (uint64_t)pause_us / RV_US_PER_MS); /* at most an hour: rv_otlp_again() */
+        look_again(e, (uint64_t)pause_us / RV_US_PER_MS); /* at most an hour: rv_otlp_needs_retry() */
     }
 }
 

@@ -246,7 +246,7 @@ static void tell_event(struct turn *t, rv_str line, json_object *event)
 void srv_turn_on_event(void *self, const struct rv_effect *e, rv_str line)
 {
     struct turn *t = self;
-    json_object *event = rv_telemetry_event(line);
+    json_object *event = rv_telemetry_parse_event(line);
 
     (void)e;
     srv_loop_hurry(&t->all->loop);

@@ -30,7 +30,7 @@ static void on_works(void *self)
 static void on_run_event(void *self, const void *run, rv_str line)
 {
     const struct srv_worker *w = self;
-    json_object *event = line.len > 0 ? rv_telemetry_event(line) : NULL;
+    json_object *event = line.len > 0 ? rv_telemetry_parse_event(line) : NULL;
 
     if (line.len > 0)
         srv_watch_event(w->s->watch, run, NULL, event);

@@ -140,7 +140,7 @@ static void add_text(struct rv_hash *h, const char *text)
     rv_hash_add(h, (rv_str){text, strlen(text) + 1});
 }
 
-void rv_trace_span_id(const struct rv_trace_span *s, unsigned char span[8])
+void rv_trace_make_span_id(const struct rv_trace_span *s, unsigned char span[8])
 {
     char number[24], hex[RV_HASH_MAX];
     struct rv_hash h;
@@ -161,8 +161,8 @@ void rv_trace_span_id(const struct rv_trace_span *s, unsigned char span[8])
 
 /* --- out --- */
 
-bool rv_trace_headers(const char *run, int64_t call_id, const char *caller, const char *state, bool is_exported,
-                      struct rv_trace_headers *out)
+bool rv_trace_make_headers(const char *run, int64_t call_id, const char *caller, const char *state, bool is_exported,
+                           struct rv_trace_headers *out)
 {
     struct rv_trace_context c = {.flags = RV_TRACE_SAMPLED};
     bool has_caller = caller_of(caller, &c);
@@ -172,7 +172,7 @@ bool rv_trace_headers(const char *run, int64_t call_id, const char *caller, cons
     if (!has_caller)
         rv_trace_of_run(run, NULL, c.trace);
     if (is_exported) /* else the caller's span is the nearest that there is */
-        rv_trace_span_id(&(struct rv_trace_span){.run = run, .call_id = call_id}, c.span);
+        rv_trace_make_span_id(&(struct rv_trace_span){.run = run, .call_id = call_id}, c.span);
     rv_traceparent_write(&c, out->parent);
     out->state = has_caller && state && rv_tracestate_is_valid(rv_str_of(state)) ? state : NULL;
     return true;

@@ -31,7 +31,7 @@ struct model_name telemetry_model_name(const char *provider, const char *model)
     return (struct model_name){conventional((rv_str){model, (size_t)(colon - model)}), rv_str_of(colon + 1)};
 }
 
-json_object *rv_telemetry_event(rv_str line)
+json_object *rv_telemetry_parse_event(rv_str line)
 {
     const struct rv_json_opts opts = {.max_bytes = MAX_EVENT};
     json_object *event = NULL;

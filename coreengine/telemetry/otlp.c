@@ -296,7 +296,7 @@ void rv_otlp_write_metrics(const struct rv_otlp_resource *r, const rv_metrics *m
 
 /* --- answers --- */
 
-bool rv_otlp_again(int status, rv_str retry_after, int64_t *wait_us)
+bool rv_otlp_needs_retry(int status, rv_str retry_after, int64_t *wait_us)
 {
     int64_t s = 0;
 

@@ -168,13 +168,13 @@ static void set_ids(const rv_run_trace *t, const struct open_span *parent, json_
 
     rv_trace_begin(t->opts.rand, &s->id);
     if (t->run && e && (!is_call || telemetry_event_int(e, "call_id") > 0))
-        rv_trace_span_id(&(struct rv_trace_span){.run = t->run,
-                                                 .call_id = is_call ? telemetry_event_int(e, "call_id") : 0,
-                                                 .path = telemetry_event_text(e, "path"),
-                                                 .stage = telemetry_event_text(e, "stage"),
-                                                 .visit = telemetry_event_int(e, "visit"),
-                                                 .asked_by = telemetry_event_text(e, "parent_tool_call_id")},
-                         s->id.span);
+        rv_trace_make_span_id(&(struct rv_trace_span){.run = t->run,
+                                                      .call_id = is_call ? telemetry_event_int(e, "call_id") : 0,
+                                                      .path = telemetry_event_text(e, "path"),
+                                                      .stage = telemetry_event_text(e, "stage"),
+                                                      .visit = telemetry_event_int(e, "visit"),
+                                                      .asked_by = telemetry_event_text(e, "parent_tool_call_id")},
+                              s->id.span);
     if (!rv_trace_is_set(above)) {
         if (t->run)
             rv_trace_of_run(t->run, NULL, s->id.trace);

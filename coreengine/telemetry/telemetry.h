@@ -45,7 +45,7 @@ struct rv_trace_span {
     int64_t visit;
     const char *asked_by; /* of an agent that was asked: id of the call; NULL or "": the stage */
 };
-void rv_trace_span_id(const struct rv_trace_span *s, unsigned char span[8]);
+void rv_trace_make_span_id(const struct rv_trace_span *s, unsigned char span[8]);
 
 /* What a request that a run makes says about its trace. */
 struct rv_trace_headers {
@@ -54,8 +54,8 @@ struct rv_trace_headers {
 };
 /** For a request of a call. caller, state: as RV_TRACE_PARENT and RV_TRACE_STATE have them; NULL: none. is_exported:
  * the call has a span that a collector is told of, which becomes the parent. false: the request says nothing. */
-bool rv_trace_headers(const char *run, int64_t call_id, const char *caller, const char *state, bool is_exported,
-                      struct rv_trace_headers *out);
+bool rv_trace_make_headers(const char *run, int64_t call_id, const char *caller, const char *state, bool is_exported,
+                           struct rv_trace_headers *out);
 
 /* --- Spans --- */
 
@@ -118,7 +118,7 @@ RV_MUST_CHECK int rv_run_trace_new(const struct rv_run_trace_opts *opts, rv_run_
 /** Spans that are still open are dropped, unless rv_run_trace_end() was called. */
 void rv_run_trace_free(rv_run_trace *t);
 /** A line of docs/reference/events.md, read once for spans and metrics. NULL: it is not JSON. The caller puts it. */
-json_object *rv_telemetry_event(rv_str line);
+json_object *rv_telemetry_parse_event(rv_str line);
 /** An observable event. Never fails: what is none (NULL, too), or cannot be kept, is counted. */
 void rv_run_trace_add(rv_run_trace *t, json_object *event);
 /** The run does not go on in this process: open spans end now, with the error type "cancelled". */
@@ -223,7 +223,7 @@ void rv_otlp_write_spans(const struct rv_otlp_resource *r, struct rv_span *const
 void rv_otlp_write_metrics(const struct rv_otlp_resource *r, const rv_metrics *m, int64_t now_us, rv_buf *out);
 /** What a collector answered: whether to send it again, and when (us; 0: not said). retry_after: its header, or empty.
  */
-bool rv_otlp_again(int status, rv_str retry_after, int64_t *wait_us);
+bool rv_otlp_needs_retry(int status, rv_str retry_after, int64_t *wait_us);
 
 #define RV_PROMETHEUS_TYPE  "text/plain; version=0.0.4; charset=utf-8"
 #define RV_OPENMETRICS_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"

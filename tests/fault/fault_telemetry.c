@@ -46,7 +46,7 @@ static int trace(void)
 
     int rc = rv_run_trace_new(&opts, &t, NULL);
     for (size_t i = 0; rc == 0 && i < RV_COUNT(lines); i++) {
-        json_object *event = rv_telemetry_event(rv_str_of(lines[i]));
+        json_object *event = rv_telemetry_parse_event(rv_str_of(lines[i]));
         rv_run_trace_add(t, event);
         json_object_put(event);
     }
@@ -66,7 +66,7 @@ static int count(void)
 
     int rc = rv_metrics_new(RV_SEMCONV_1_41, 0, &m, NULL);
     for (size_t i = 0; rc == 0 && i < RV_COUNT(lines); i++) {
-        json_object *event = rv_telemetry_event(rv_str_of(lines[i]));
+        json_object *event = rv_telemetry_parse_event(rv_str_of(lines[i]));
         rv_metrics_add_event(m, &run, event);
         json_object_put(event);
     }

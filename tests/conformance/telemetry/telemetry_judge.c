@@ -75,7 +75,7 @@ void judge(json_object *row)
         json_object *events = rv_json_get_arr(row, "events");
         for (size_t i = 0; events && i < json_object_array_length(events); i++) {
             rv_str line = rv_json_str(json_object_array_get_idx(events, i));
-            json_object *event = rv_telemetry_event(line);
+            json_object *event = rv_telemetry_parse_event(line);
             rv_run_trace_add(trace, event);
             rv_metrics_add_event(metrics, &run, event);
             json_object_put(event);

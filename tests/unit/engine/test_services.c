@@ -467,7 +467,7 @@ START_TEST(a_request_names_the_trace_of_its_call_to_the_origin_that_was_asked)
              _i == 2 ? ", headers: {Traceparent: mine}" : "");
     free(ask_in(&w, &how, "30", "ask", "http.get", args));
     ck_assert_uint_eq(model_server_count(&server, &server.n_requests), 3);
-    ck_assert(rv_trace_headers(world_run_id(), 2, NULL, NULL, true, &t));
+    ck_assert(rv_trace_make_headers(world_run_id(), 2, NULL, NULL, true, &t));
     snprintf(want, sizeof want, "%s: %s\r\n", _i == 2 ? "Traceparent" : "traceparent", _i == 2 ? "mine" : t.parent);
     for (const char *p = rv_buf_cstr(&server.heads); (p = strcasestr(p, "traceparent:")); p++, n++)
         ck_assert_msg(strncmp(p, want, strlen(want)) == 0, "%s", p);

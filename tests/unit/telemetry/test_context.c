@@ -107,20 +107,20 @@ START_TEST(requests_name_the_trace_of_their_run)
     struct rv_trace_context c;
     unsigned char span[8], trace[16];
 
-    ck_assert(!rv_trace_headers("run_1", 3, NULL, "a=1", false, &h)); /* no one else knows the run */
-    ck_assert(!rv_trace_headers("run_1", 3, "nonsense", "a=1", false, &h));
-    ck_assert(rv_trace_headers("run_1", 3, caller, "a=1", false, &h)); /* passed on */
+    ck_assert(!rv_trace_make_headers("run_1", 3, NULL, "a=1", false, &h)); /* no one else knows the run */
+    ck_assert(!rv_trace_make_headers("run_1", 3, "nonsense", "a=1", false, &h));
+    ck_assert(rv_trace_make_headers("run_1", 3, caller, "a=1", false, &h)); /* passed on */
     ck_assert_str_eq(h.parent, caller);
     ck_assert_str_eq(h.state, "a=1");
-    ck_assert(rv_trace_headers("run_1", 3, unsampled, "a", true, &h));
+    ck_assert(rv_trace_make_headers("run_1", 3, unsampled, "a", true, &h));
     ck_assert_ptr_null(h.state);
     ck_assert(rv_traceparent_read(rv_str_of(h.parent), &c));
-    rv_trace_span_id(&call, span);
+    rv_trace_make_span_id(&call, span);
     ck_assert_int_eq(memcmp(c.span, span, sizeof span), 0);
     ck_assert_int_eq(c.flags, 0);
     rv_trace_of_run("run_1", caller, trace);
     ck_assert_int_eq(memcmp(c.trace, trace, sizeof trace), 0);
-    ck_assert(rv_trace_headers("run_1", 3, NULL, "a=1", true, &h)); /* a trace of its own */
+    ck_assert(rv_trace_make_headers("run_1", 3, NULL, "a=1", true, &h)); /* a trace of its own */
     ck_assert_ptr_null(h.state);
     ck_assert(rv_traceparent_read(rv_str_of(h.parent), &c));
     rv_trace_of_run("run_1", NULL, trace);
@@ -146,7 +146,7 @@ START_TEST(ids_of_spans_differ)
     unsigned char ids[RV_COUNT(spans)][8];
 
     for (size_t i = 0; i < RV_COUNT(spans); i++) {
-        rv_trace_span_id(&spans[i], ids[i]);
+        rv_trace_make_span_id(&spans[i], ids[i]);
         for (size_t k = 0; k < i; k++)
             ck_assert_msg(memcmp(ids[i], ids[k], sizeof ids[i]) != 0, "%zu and %zu", i, k);
     }

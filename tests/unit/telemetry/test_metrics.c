@@ -7,7 +7,7 @@
 
 static void tell(rv_metrics *m, const struct rv_metrics_run *run, const char *line)
 {
-    json_object *event = rv_telemetry_event(rv_str_of(line));
+    json_object *event = rv_telemetry_parse_event(rv_str_of(line));
 
     rv_metrics_add_event(m, run, event);
     json_object_put(event);

@@ -35,7 +35,7 @@ static void told_open(struct told *t, enum rv_semconv names)
 
 static void tell(struct told *t, const char *line)
 {
-    json_object *event = rv_telemetry_event(rv_str_of(line));
+    json_object *event = rv_telemetry_parse_event(rv_str_of(line));
 
     rv_run_trace_add(t->trace, event);
     json_object_put(event);
@@ -105,10 +105,10 @@ START_TEST(ids_of_visits_and_calls_follow_from_the_run)
     tell(t, BEGIN_STAGE);
     tell(t, BEGIN_MODEL);
     tell(t, END_MODEL);
-    rv_trace_span_id(&call, want);
+    rv_trace_make_span_id(&call, want);
     ck_assert_int_eq(memcmp(t->last->id.span, want, sizeof want), 0);
     tell(t, "{\"type\":\"stage_completed\"," TIME("000010") ",\"stage\":\"a\",\"visit\":1}");
-    rv_trace_span_id(&visit, want);
+    rv_trace_make_span_id(&visit, want);
     ck_assert_int_eq(memcmp(t->last->id.span, want, sizeof want), 0);
     told_close(t);
 }
@@ -232,7 +232,7 @@ START_TEST(what_a_collector_answers_says_whether_to_repeat)
 {
     int64_t wait = -1;
 
-    ck_assert_int_eq(rv_otlp_again(answers[_i].status, rv_str_of(answers[_i].after), &wait), answers[_i].again);
+    ck_assert_int_eq(rv_otlp_needs_retry(answers[_i].status, rv_str_of(answers[_i].after), &wait), answers[_i].again);
     ck_assert_int_eq(wait, answers[_i].wait_us);
 }
 END_TEST
