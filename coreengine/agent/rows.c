@@ -68,7 +68,7 @@ void visit_uuid(const rv_visit *v, const char *what, int64_t n, char out[RV_UUID
     add_part(&key, RV_STR_LIT("/"));
     add_part(&key, rv_str_of(what));
     add_number(&key, n);
-    rv_entity_id("messages", (rv_str){key.text, key.len}, NULL, out);
+    rv_entity_make_id("messages", (rv_str){key.text, key.len}, NULL, out);
 }
 
 /* The trace of the run and the span of the visit, as those that watch its events make them. */
@@ -351,7 +351,7 @@ static int add_head(const rv_visit *v, struct rv_turn *t, rv_err **err)
     if (rc < 0 || !c->has_routing)
         return rc;
     t->metadata = json_object_new_object();
-    rc = t->metadata ? rv_routing_value(&v->routing, &routing, err) : RV_FAIL(err, RV_E_NOMEM, "keep a routing");
+    rc = t->metadata ? rv_routing_build_value(&v->routing, &routing, err) : RV_FAIL(err, RV_E_NOMEM, "keep a routing");
     return rc == 0 ? rv_json_set_take(t->metadata, "routing", routing, err) : rc;
 }
 

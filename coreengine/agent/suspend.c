@@ -47,7 +47,7 @@ static int keep_session(const rv_visit *v, json_object *kept, rv_err **err)
 
     if (rc < 0 || !v->shared->conversation || !v->shared->conversation->has_routing)
         return rc;
-    rc = rv_routing_value(&v->routing, &routing, err);
+    rc = rv_routing_build_value(&v->routing, &routing, err);
     return rc == 0 ? rv_json_set_take(kept, "routing", routing, err) : rc;
 }
 

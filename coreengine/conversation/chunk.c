@@ -100,7 +100,7 @@ void rv_chunk_add(struct rv_chunk *c, const struct rv_message *m)
     rv_buf_fini(&room);
 }
 
-void rv_chunk_summary(const struct rv_chunk *c, rv_buf *out)
+void rv_chunk_write_summary(const struct rv_chunk *c, rv_buf *out)
 {
     if (c->points <= RV_CHUNK_MAX_SUMMARY) {
         rv_buf_add_str(out, rv_buf_str(&c->head));
@@ -131,7 +131,7 @@ static const char *write_number(int64_t index, char room[24])
     return digit;
 }
 
-void rv_chunk_name(const char *session, int64_t first_us, int64_t index, int hex, char out[RV_CHUNK_NAME_MAX])
+void rv_chunk_make_name(const char *session, int64_t first_us, int64_t index, int hex, char out[RV_CHUNK_NAME_MAX])
 {
     char hash[RV_HASH_MAX], day[RV_TIME_MAX], room[24];
     const char *number = write_number(index, room);
@@ -148,13 +148,13 @@ void rv_chunk_name(const char *session, int64_t first_us, int64_t index, int hex
     append(out, number, strlen(number) + 1);
 }
 
-void rv_chunk_id(const char *session, int64_t index, char out[RV_UUID_MAX])
+void rv_chunk_make_id(const char *session, int64_t index, char out[RV_UUID_MAX])
 {
     char room[24];
     const rv_str key[] = {RV_STR_LIT("session-"), rv_str_of(session), RV_STR_LIT("-chunk-"),
                           rv_str_of(write_number(index, room))};
 
-    rv_entity_id_joined("moments", key, RV_COUNT(key), NULL, out);
+    rv_entity_make_id_joined("moments", key, RV_COUNT(key), NULL, out);
 }
 
 /* --- its row --- */
@@ -202,7 +202,7 @@ static int fill_row(const struct rv_chunk *c, const struct rv_chunk_place *at, r
     char id[RV_UUID_MAX];
     int rc;
 
-    rv_chunk_id(at->session, at->index, id);
+    rv_chunk_make_id(at->session, at->index, id);
     rc = rv_json_set_text(row, "id", id, err);
     if (rc == 0)
         rc = rv_json_set_text(row, "name", at->name, err);
@@ -228,7 +228,7 @@ static int fill_session(const struct rv_chunk *c, const struct rv_chunk_place *a
     json_object *memory;
     int rc;
 
-    rv_chunk_id(at->session, at->index, id);
+    rv_chunk_make_id(at->session, at->index, id);
     rc = rv_json_set_text(to, "latest_moment_id", id, err);
     if (rc == 0)
         rc = rv_json_set_str(to, "latest_summary", rv_utf8_first(summary, RV_CHUNK_MAX_LATEST), err);
@@ -244,14 +244,14 @@ static int fill_session(const struct rv_chunk *c, const struct rv_chunk_place *a
     return rc == 0 ? rv_json_set_int(memory, "tokens", at->total_tokens, err) : rc;
 }
 
-int rv_chunk_row(const struct rv_chunk *c, const struct rv_chunk_place *at, json_object **row, json_object **metadata,
-                 rv_err **err)
+int rv_chunk_build_row(const struct rv_chunk *c, const struct rv_chunk_place *at, json_object **row,
+                       json_object **metadata, rv_err **err)
 {
     json_object *moment = json_object_new_object(), *session = json_object_new_object();
     rv_buf summary = RV_BUF_INIT(2 * MAX_BYTES);
     int rc = moment && session ? 0 : RV_FAIL(err, RV_E_NOMEM, "make a moment");
 
-    rv_chunk_summary(c, &summary);
+    rv_chunk_write_summary(c, &summary);
     if (rc == 0)
         rc = rv_buf_check(&c->head, "the summary of a moment", err);
     if (rc == 0)

@@ -36,12 +36,12 @@ static void finish(struct sha1_ctx *h, char out[RV_UUID_MAX])
     rv_uuid_text(id, 5, out);
 }
 
-void rv_entity_id(const char *table, rv_str key, const char *user, char out[RV_UUID_MAX])
+void rv_entity_make_id(const char *table, rv_str key, const char *user, char out[RV_UUID_MAX])
 {
-    rv_entity_id_joined(table, &key, 1, user, out);
+    rv_entity_make_id_joined(table, &key, 1, user, out);
 }
 
-void rv_entity_id_joined(const char *table, const rv_str *parts, size_t n, const char *user, char out[RV_UUID_MAX])
+void rv_entity_make_id_joined(const char *table, const rv_str *parts, size_t n, const char *user, char out[RV_UUID_MAX])
 {
     struct sha1_ctx h;
 
@@ -317,7 +317,7 @@ static int authenticated(const struct rv_context_source *from, rv_arena *room, s
     return rc;
 }
 
-int rv_context_from_headers(const struct rv_context_source *from, rv_arena *room, struct rv_context *out, rv_err **err)
+int rv_context_read_headers(const struct rv_context_source *from, rv_arena *room, struct rv_context *out, rv_err **err)
 {
     struct rv_context c = {.tenant_id = RV_DEFAULT_TENANT};
     rv_str value;

@@ -132,7 +132,7 @@ static void read_count(json_object *json, const char *key, int64_t *out)
         *out = n;
 }
 
-int rv_routing_value(const struct rv_routing *r, json_object **out, rv_err **err)
+int rv_routing_build_value(const struct rv_routing *r, json_object **out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     rv_jw w = rv_jw_on(&text);

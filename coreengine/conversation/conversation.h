@@ -45,11 +45,11 @@ void rv_chunk_fini(struct rv_chunk *c);
 /** Add the next newer message; copies what it needs. */
 void rv_chunk_add(struct rv_chunk *c, const struct rv_message *m);
 /** Append the summary: the answers, joined by line feeds; of a longer text the head and the tail. May be empty. */
-void rv_chunk_summary(const struct rv_chunk *c, rv_buf *out);
+void rv_chunk_write_summary(const struct rv_chunk *c, rv_buf *out);
 /** "session-<6 hex>-<YYYYMMDD>-chunk-<index>". hex: how many digits; more where another session has that name. */
-void rv_chunk_name(const char *session, int64_t first_us, int64_t index, int hex, char out[RV_CHUNK_NAME_MAX]);
+void rv_chunk_make_name(const char *session, int64_t first_us, int64_t index, int hex, char out[RV_CHUNK_NAME_MAX]);
 /** The id that follows from the session's id and the index, the same for every owner. */
-void rv_chunk_id(const char *session, int64_t index, char out[37]);
+void rv_chunk_make_id(const char *session, int64_t index, char out[37]);
 /* What it points to is borrowed for the call. */
 struct rv_chunk_place {
     const char *session, *name;
@@ -58,8 +58,8 @@ struct rv_chunk_place {
     int64_t index, total_tokens;
 };
 /** The row of the moment, and what the session's metadata get; both are the caller's. */
-RV_MUST_CHECK int rv_chunk_row(const struct rv_chunk *c, const struct rv_chunk_place *at, json_object **row,
-                               json_object **metadata, rv_err **err);
+RV_MUST_CHECK int rv_chunk_build_row(const struct rv_chunk *c, const struct rv_chunk_place *at, json_object **row,
+                                     json_object **metadata, rv_err **err);
 
 /* --- What a model is told --- */
 struct rv_moment_opts {
@@ -84,7 +84,7 @@ RV_MUST_CHECK int rv_moments_check(json_object *notes, rv_err **err);
 /** Append what stands in the place of an older answer: a hint at the chunk that covers it, else at the newest injected
  *  moment, and at none where no moment is injected. seq 0: not known, the time decides. names_keys false: without the
  *  name for LOOKUP. Returns the tokens that it counts as. */
-int64_t rv_moment_hint(json_object *notes, int64_t seq, int64_t created_us, bool names_keys, rv_buf *out);
+int64_t rv_moment_write_hint(json_object *notes, int64_t seq, int64_t created_us, bool names_keys, rv_buf *out);
 size_t rv_moments_n(json_object *notes); /* that are injected */
 
 /* The agent context (which user asks, in which conversation, through which agent), the text that a model sees about it
@@ -123,7 +123,7 @@ struct rv_context_source {
  *  RV_E_INVALID: a value that is not UTF-8, has control characters, is too long, or differs from an earlier one of the
  *  same header. A user who was authenticated by an e-mail address only gets the id that belongs to the address;
  *  X-User-Email counts only when no user was authenticated. */
-RV_MUST_CHECK int rv_context_from_headers(const struct rv_context_source *from, rv_arena *room, struct rv_context *out,
+RV_MUST_CHECK int rv_context_read_headers(const struct rv_context_source *from, rv_arena *room, struct rv_context *out,
                                           rv_err **err);
 /** The child's: everything of the parent but the agent and the model, where they are given (not NULL, not empty). */
 struct rv_context rv_context_child(const struct rv_context *parent, const char *agent, const char *model);
@@ -137,9 +137,10 @@ void rv_user_id_of_email(rv_str email, char out[37]);
 
 /* --- Ids that follow from names --- */
 /** UUIDv5 of "TABLE:KEY:USER" in the namespace of p8.dev; user NULL: "". */
-void rv_entity_id(const char *table, rv_str key, const char *user, char out[RV_UUID_MAX]);
+void rv_entity_make_id(const char *table, rv_str key, const char *user, char out[RV_UUID_MAX]);
 /** The same of the key that parts[0..n) give one behind the other; no memory is needed for it. */
-void rv_entity_id_joined(const char *table, const rv_str *parts, size_t n, const char *user, char out[RV_UUID_MAX]);
+void rv_entity_make_id_joined(const char *table, const rv_str *parts, size_t n, const char *user,
+                              char out[RV_UUID_MAX]);
 
 /* --- Routing between agents --- */
 #define RV_ROUTING_STATES(X)                                                                                           \
@@ -170,8 +171,8 @@ void rv_routing_resolve(struct rv_routing *r); /* ends an escalation; nothing in
 /** Members in the order active_agent, state, target, turn_count, max_turns, fallback, escalation, delegation,
  *  transitions. */
 void rv_routing_write_json(const struct rv_routing *r, rv_jw *w);
-RV_MUST_CHECK int rv_routing_value(const struct rv_routing *r, json_object **out,
-                                   rv_err **err); /* the same as a value */
+RV_MUST_CHECK int rv_routing_build_value(const struct rv_routing *r, json_object **out,
+                                         rv_err **err); /* the same as a value */
 /** Lenient, since sessions keep it: what is missing or wrong is the default, an unknown state is idle. */
 void rv_routing_read_json(json_object *json, struct rv_routing *out);
 

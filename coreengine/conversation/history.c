@@ -307,7 +307,7 @@ static bool shorten(const struct rv_history *h, const struct rv_message *row, en
     if (type != RV_MESSAGE_ASSISTANT || !h->opts.compress || h->opts.compacts || h->n_shown < h->opts.always_last ||
         h->opts.compress_keep < 0)
         return false;
-    rv_message_key(h->session, row->seq, key);
+    rv_message_make_key(h->session, row->seq, key);
     return rv_message_compress(text, h->opts.names_keys ? key : NULL, (size_t)h->opts.compress_keep, room);
 }
 

@@ -45,7 +45,7 @@ static void write_name(rv_str name, char out[MESSAGE_MAX_NAME])
     out[n] = '\0';
 }
 
-void rv_message_tool_name(rv_str name, char out[MESSAGE_MAX_NAME])
+void rv_message_make_tool_name(rv_str name, char out[MESSAGE_MAX_NAME])
 {
     write_name(name.len ? name : RV_STR_LIT(UNKNOWN_TOOL), out);
 }

@@ -77,7 +77,7 @@ static int add_call(json_object *calls, const struct shown *s, rv_err **err)
     rv_str arguments = s->call.arguments.len ? rv_buf_str(&s->call.arguments) : RV_STR_LIT(NOTHING);
     int rc = call ? rv_json_set_text(call, "id", s->call.id, err) : RV_FAIL(err, RV_E_NOMEM, "show a tool call");
 
-    rv_message_tool_name(rv_str_of(s->call.name), name);
+    rv_message_make_tool_name(rv_str_of(s->call.name), name);
     if (rc == 0)
         rc = rv_json_set_text(call, "name", name, err);
     if (rc == 0)
@@ -94,7 +94,7 @@ static int add_result(struct writer *w, const struct shown *s, rv_err **err)
     char name[MESSAGE_MAX_NAME];
     int rc = message ? rv_json_set_text(message, "tool_call_id", s->call.id, err) : RV_E_NOMEM;
 
-    rv_message_tool_name(rv_str_of(s->call.name), name);
+    rv_message_make_tool_name(rv_str_of(s->call.name), name);
     if (rc == 0)
         rc = rv_json_set_text(message, "name", name, err);
     if (rc == 0)
@@ -216,7 +216,7 @@ static int compact(rv_history *h, rv_err **err)
         struct shown *s = h->items[i - 1];
         if (newer >= last && is_assistants(s)) {
             rv_buf_clear(&s->text);
-            rv_moment_hint(h->moments, s->seq, s->created_us, h->opts.names_keys, &s->text);
+            rv_moment_write_hint(h->moments, s->seq, s->created_us, h->opts.names_keys, &s->text);
             rc = rv_buf_check(&s->text, "a hint", err);
         }
         newer += rows_of(s);

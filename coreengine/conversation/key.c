@@ -22,7 +22,7 @@ static void add(char out[RV_MESSAGE_MAX_KEY], size_t *len, struct rv_hash *hash,
     rv_hash_add(hash, part);
 }
 
-void rv_message_key(const char *session, int64_t seq, char out[RV_MESSAGE_MAX_KEY])
+void rv_message_make_key(const char *session, int64_t seq, char out[RV_MESSAGE_MAX_KEY])
 {
     char digits[MESSAGE_MAX_DIGITS], hex[RV_HASH_MAX];
     size_t n_digits = conversation_message_digits(seq, digits), len = 0;

@@ -96,7 +96,7 @@ RV_MUST_CHECK int rv_turn_read_rows(json_object *rows, struct rv_turn *t, rv_err
 /* --- Recovery keys --- */
 #define RV_MESSAGE_MAX_KEY 256 /* with its NUL: 255 bytes, cut with a hash where it would be longer */
 /** "session-<session>-msg-<seq>". */
-void rv_message_key(const char *session, int64_t seq, char out[RV_MESSAGE_MAX_KEY]);
+void rv_message_make_key(const char *session, int64_t seq, char out[RV_MESSAGE_MAX_KEY]);
 /** Tells whether that text is such a key. session gets the part of its id (borrowed from key); a key that was cut has
  * none (is_cut): to find its session, make the keys of the existing sessions. */
 bool rv_message_key_read(rv_str key, rv_str *session, int64_t *seq, bool *is_cut);
@@ -165,6 +165,6 @@ void rv_history_set_moments(rv_history *h, json_object *notes);
  *  objects, nothing is empty. h can only be freed then. */
 RV_MUST_CHECK int rv_history_finish(rv_history *h, json_object **out, rv_err **err);
 /** A tool's name with each byte that providers do not take as '_'; "unknown_tool" for none; at most 64 bytes. */
-void rv_message_tool_name(rv_str name, char out[65]);
+void rv_message_make_tool_name(rv_str name, char out[65]);
 
 #endif

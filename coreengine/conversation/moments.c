@@ -268,7 +268,7 @@ static json_object *covering(json_object *notes, int64_t seq, int64_t created_us
     return newest;
 }
 
-int64_t rv_moment_hint(json_object *notes, int64_t seq, int64_t created_us, bool names_keys, rv_buf *out)
+int64_t rv_moment_write_hint(json_object *notes, int64_t seq, int64_t created_us, bool names_keys, rv_buf *out)
 {
     json_object *note = rv_moments_n(notes) > 0 ? covering(notes, seq, created_us) : NULL;
 

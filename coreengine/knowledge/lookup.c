@@ -129,7 +129,7 @@ static bool has_message(const struct alike *l, const char *session)
 
     if (l->seq == 0)
         return false;
-    rv_message_key(session, l->seq, key);
+    rv_message_make_key(session, l->seq, key);
     return is_alike(l, key);
 }
 
@@ -172,7 +172,7 @@ static int add_message(struct asking *a, const char *session, int64_t seq, rv_er
     json_object *row = NULL;
     rv_err *cause = NULL;
 
-    rv_message_key(session, seq, key);
+    rv_message_make_key(session, seq, key);
     int rc = rv_store_lookup(a->store, a->scope, rv_str_of(key), take_place, &at, err);
     if (rc < 0 || !at.kind)
         return rc < 0 ? rc : 0;

@@ -195,8 +195,8 @@ struct rv_key_hit {
 };
 /** Rows that the name refers to, for this caller: own rows before shared ones, kinds in the order of rv_kinds, newest
  * first; one row for each kind and owner. Where nothing has the name: an entity by its id, else message n of a session
- * by "session-<session>-msg-<n>" (rv_message_key(), its own kind). It is not an error to find nothing. each borrows
- * hit. */
+ * by "session-<session>-msg-<n>" (rv_message_make_key(), its own kind). It is not an error to find nothing. each
+ * borrows hit. */
 RV_MUST_CHECK int rv_store_lookup(rv_store *s, const struct rv_store_scope *scope, rv_str key,
                                   int (*each)(void *self, const struct rv_key_hit *hit, rv_err **err), void *self,
                                   rv_err **err);

@@ -19,7 +19,7 @@ static int from_headers(void)
     rv_arena *room = rv_arena_new(1 << 16);
     struct rv_context c;
     rv_err *err = NULL;
-    int rc = room ? rv_context_from_headers(&from, room, &c, &err) : RV_E_NOMEM;
+    int rc = room ? rv_context_read_headers(&from, room, &c, &err) : RV_E_NOMEM;
 
     rv_err_free(err);
     rv_arena_free(room);

@@ -137,9 +137,9 @@ START_TEST(the_id_of_a_chunk_needs_no_memory)
 {
     char want[RV_UUID_MAX], got[RV_UUID_MAX];
 
-    rv_chunk_id("a session", 7, want);
+    rv_chunk_make_id("a session", 7, want);
     rv_fault_arm(0);
-    rv_chunk_id("a session", 7, got);
+    rv_chunk_make_id("a session", 7, got);
     ck_assert(!rv_fault_disarm());
     ck_assert_str_eq(got, want);
     ck_assert_str_eq(got, "7ca35676-e8ab-55bb-8ff3-838ae8ae3b9e");

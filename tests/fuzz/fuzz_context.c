@@ -97,7 +97,7 @@ static void check_headers(rv_str text)
             headers[from.n_headers++] = (struct rv_context_header){name, value};
     }
     from.auth_email = email;
-    if (rv_context_from_headers(&from, room, &c, NULL) == 0)
+    if (rv_context_read_headers(&from, room, &c, NULL) == 0)
         check_context(&c);
     rv_arena_free(room);
     free(email);

@@ -145,7 +145,7 @@ static void as_key(rv_str text)
         return;
     char *name = rv_str_dup(session);
     require(name != NULL);
-    rv_message_key(name, seq, key);
+    rv_message_make_key(name, seq, key);
     require(rv_str_eq(rv_str_of(key), text) || rv_str_of(name).len != session.len); /* no NUL within */
     free(name);
 }

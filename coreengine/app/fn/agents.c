@@ -150,7 +150,7 @@ static int context_from_headers(json_object *in, rv_jw *out, rv_err **err)
     if (rc == 0)
         rc = read_headers(app_fn_any(in, "headers"), headers, &from.n_headers, err);
     if (rc == 0)
-        rc = rv_context_from_headers(&from, room, &c, err);
+        rc = rv_context_read_headers(&from, room, &c, err);
     if (rc == 0)
         write_context(&c, out);
     rv_arena_free(room);
@@ -176,7 +176,7 @@ static int entity_id(json_object *in, rv_jw *out, rv_err **err)
     char id[RV_UUID_MAX];
 
     (void)err;
-    rv_entity_id(app_fn_str(in, "table").ptr, app_fn_str(in, "key"), app_fn_str(in, "user").ptr, id);
+    rv_entity_make_id(app_fn_str(in, "table").ptr, app_fn_str(in, "key"), app_fn_str(in, "user").ptr, id);
     rv_jw_text(out, id);
     return 0;
 }
@@ -408,7 +408,7 @@ static int write_compacted(json_object *message, json_object *notes, rv_jw *out,
     int64_t seq = rv_json_int_or(message, "seq", 0);
     if (app_fn_str(message, "created_at").ptr)
         rc = rv_time_parse(app_fn_str(message, "created_at"), &created_us, err);
-    tokens = rv_moment_hint(notes, seq, created_us, true, &hint);
+    tokens = rv_moment_write_hint(notes, seq, created_us, true, &hint);
     if (rc == 0)
         rc = rv_buf_check(&hint, "a hint", err);
     if (rc == 0) {

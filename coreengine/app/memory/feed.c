@@ -139,7 +139,7 @@ static int summary_of(const struct day *d, json_object **out, rv_err **err)
     char name[48], id[RV_UUID_MAX];
 
     snprintf(name, sizeof name, "daily-%04lld-%02d-%02d", (long long)date.year, date.month, date.day);
-    rv_entity_id("sessions", rv_str_of(name), d->feed->scope->user, id);
+    rv_entity_make_id("sessions", rv_str_of(name), d->feed->scope->user, id);
     write_title(of->day, d->feed->what->now_us, &text);
     rv_buf_printf(&text, ": %lld messages across %lld session(s), %lld tokens. %lld moment(s).",
                   (long long)of->n_messages, (long long)of->n_sessions, (long long)of->n_tokens,

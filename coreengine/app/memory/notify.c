@@ -96,7 +96,7 @@ static int write_message(struct telling *t, rv_err **err)
                              .latency_ms = RV_UNSET};
     char id[RV_UUID_MAX];
 
-    rv_entity_id("messages", rv_str_of(t->notice->key), t->owner.user, id);
+    rv_entity_make_id("messages", rv_str_of(t->notice->key), t->owner.user, id);
     row.id = id;
     const struct rv_turn turn = {.session = t->session, .rows = &row, .n_rows = 1};
     return rv_store_add_messages(t->store, &t->owner, &turn, t->notice->now_us, err);

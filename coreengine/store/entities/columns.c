@@ -298,7 +298,7 @@ static void derive_id(struct rv_entity_given *g, const char *user)
     for (size_t i = 0; i < RV_KIND_MAX_NAMES && g->kind->keys[i]; i++) {
         json_object *v = NULL;
         if (json_object_object_get_ex(g->columns, g->kind->keys[i], &v) && v) {
-            rv_entity_id(g->kind->name, rv_json_str(v), user, g->id);
+            rv_entity_make_id(g->kind->name, rv_json_str(v), user, g->id);
             return;
         }
     }

@@ -265,7 +265,7 @@ static int put(struct sql_store *st, const struct rv_schema_row *row, enum rv_sc
         return rc;
     }
     changes = replaces(row, mode, rc == 1 ? &found.row : NULL, found.is_deleted);
-    rv_entity_id("schemas", rv_str_of(row->name), row->user, derived);
+    rv_entity_make_id("schemas", rv_str_of(row->name), row->user, derived);
     to = (struct written){.key = found.key, .is_new = rc == 0 || found.is_deleted};
     snprintf(to.id, sizeof to.id, "%s", rc == 1 ? found.row.id : row->id ? row->id : derived);
     sql_done(stmt);

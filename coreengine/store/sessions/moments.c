@@ -84,7 +84,7 @@ static int name_of(struct sql_store *st, const struct building *b, int64_t index
     name[0] = '\0';
     if (index < 0)
         return 0;
-    rv_chunk_id(b->at.id, index, id);
+    rv_chunk_make_id(b->at.id, index, id);
     int rc = entity_see(st, &b->owner, rv_kind_find(RV_STR_LIT("moments")), id, &found, &cause);
     if (rc == 0 && strcmp(found.user, b->at.user) == 0 && rv_json_get_text(found.row, "name", &text))
         snprintf(name, RV_CHUNK_NAME_MAX, "%s", text);
@@ -117,10 +117,10 @@ static int choose_name(struct sql_store *st, struct building *b, rv_err **err)
 
     if (rc != 0)
         return rc < 0 ? rc : 0;
-    rv_chunk_name(b->at.id, b->chunk.first_us, b->memory.chunks, FEW_HEX, b->name);
+    rv_chunk_make_name(b->at.id, b->chunk.first_us, b->memory.chunks, FEW_HEX, b->name);
     rc = is_taken(st, b, err);
     if (rc == 1)
-        rv_chunk_name(b->at.id, b->chunk.first_us, b->memory.chunks, MANY_HEX, b->name);
+        rv_chunk_make_name(b->at.id, b->chunk.first_us, b->memory.chunks, MANY_HEX, b->name);
     return rc < 0 ? rc : 0;
 }
 
@@ -135,7 +135,7 @@ static int make_row(struct building *b, rv_err **err)
     rv_buf merged = RV_BUF_INIT(RV_STORE_MAX_META);
     json_object *row = NULL, *metadata = NULL;
 
-    int rc = rv_chunk_row(&b->chunk, &at, &row, &metadata, err);
+    int rc = rv_chunk_build_row(&b->chunk, &at, &row, &metadata, err);
     if (rc == 0)
         rc = store_merge(rv_buf_str(&b->metadata), metadata, NULL, 0, &merged, err);
     if (rc == 0)
@@ -249,7 +249,7 @@ int store_moments_after_turn(struct sql_store *st, const struct rv_store_scope *
     }
     if (rc == 1) {
         char moment[RV_UUID_MAX];
-        rv_chunk_id(b.at.id, b.memory.chunks, moment);
+        rv_chunk_make_id(b.at.id, b.memory.chunks, moment);
         rc = write_chunk(st, &b, now_us, NULL, err);
         if (rc == 0 && b.summariser)
             rc = queue_summary(st, &b, moment, b.summariser, now_us, err);
@@ -352,7 +352,7 @@ static int say_anew(struct sql_store *st, struct building *b, json_object *row, 
     int rc = change && patch ? store_messages_walk(st, &b->at, &range, add_message, b, err)
                              : RV_FAIL(err, RV_E_NOMEM, "change a chunk");
 
-    rv_chunk_summary(&b->chunk, &summary);
+    rv_chunk_write_summary(&b->chunk, &summary);
     if (rc == 0)
         rc = rv_buf_check(&summary, "the summary of a moment", err);
     if (rc == 0 && json_object_object_get_ex(row, "id", &id))

@@ -165,7 +165,7 @@ static void random_id(struct script *s, const char *kind, char id[RV_UUID_MAX])
 {
     const char *user = below(s, 3) ? owners[s->who] : "";
 
-    rv_entity_id(kind, rv_str_of(ONE_OF(names)), user ? user : "ada", id);
+    rv_entity_make_id(kind, rv_str_of(ONE_OF(names)), user ? user : "ada", id);
 }
 
 static void step_get(struct script *s)

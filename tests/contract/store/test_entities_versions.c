@@ -51,7 +51,7 @@ START_TEST(a_row_is_written_only_as_it_was_read)
 
     world_open(w, _i);
     rv_store *s = w->impl->is_shared ? world_other(w) : w->s;
-    rv_entity_id("moments", RV_STR_LIT("m"), "ada", id);
+    rv_entity_make_id("moments", RV_STR_LIT("m"), "ada", id);
     OK(put(w, w->s, "{\"name\":\"m\",\"summary\":\"one\"}", "", T0));
     SAYS(RV_E_STATE, "added a row of moments", put(w, s, "{\"name\":\"m\",\"summary\":\"x\"}", "", T0));
     snprintf(first, sizeof first, "%s", version_of(w, s, "moments", id));
@@ -94,7 +94,7 @@ START_TEST(a_refusal_leaves_everything_as_it_was)
                                 NULL, &w->err));
     FINDS_NAMES(&ada, "moments", NULL, "");
     json_object_put(put_one(w, &bob, "moments", "{\"name\":\"m\"}", T0));
-    rv_entity_id("moments", RV_STR_LIT("m"), "bob", id);
+    rv_entity_make_id("moments", RV_STR_LIT("m"), "bob", id);
     FAILS(RV_E_NOT_FOUND, merge(w, w->s, id, "{\"a\":1}", "x"));
     json_object_put(rows[0]);
     json_object_put(rows[1]);
@@ -180,7 +180,7 @@ static void lose_nothing(struct world *w, bool in_groups)
     json_object *row = NULL, *list;
 
     OK(put(w, w->s, "{\"name\":\"m\"}", "", T0));
-    rv_entity_id("moments", RV_STR_LIT("m"), "ada", id);
+    rv_entity_make_id("moments", RV_STR_LIT("m"), "ada", id);
     struct writer one = {.s = w->s, .id = id, .in_groups = in_groups}, other = one;
     other.s = NULL;
     if (w->impl->is_shared) {

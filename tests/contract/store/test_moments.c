@@ -54,7 +54,7 @@ static json_object *moment_of(struct world *w, const char *session, int64_t inde
     char id[37];
     json_object *row = NULL;
 
-    rv_chunk_id(session, index, id);
+    rv_chunk_make_id(session, index, id);
     OK(rv_store_get_entity(w->s, &scope, "moments", id, &row, &w->err));
     return row;
 }
@@ -93,7 +93,7 @@ START_TEST(a_turn_that_completes_a_chunk_writes_it)
     ck_assert_uint_eq(rv_json_str(previous).len + 2, strlen(name)); /* which has quotes */
     ck_assert_ptr_nonnull(strstr(name, json_object_get_string(previous)));
     OK(rv_store_lookup(w->s, &owner, rv_json_str(previous), see_id_of_hit, &seen, &w->err));
-    rv_chunk_id("s1", 0, id);
+    rv_chunk_make_id("s1", 0, id);
     SEEN(&seen, id);
     rv_buf_fini(&seen.text);
     json_object_put(row);
@@ -142,7 +142,7 @@ START_TEST(a_chunk_that_was_deleted_is_not_made_anew)
     world_open(w, _i);
     make_run(w, "r1");
     OK(keep_turn(w, w->s, 2, "s1", "a", THRESHOLD));
-    rv_chunk_id("s1", 0, id);
+    rv_chunk_make_id("s1", 0, id);
     OK(rv_store_delete_entity(w->s, &owner, &(struct rv_entity_target){"moments", id, T0 + 5}, &w->err));
     OK(rv_store_build_moment(w->s, &owner,
                              &(const struct rv_moment_build){.session = "s1", .threshold = 0, .now_us = T0 + 6}, &row,
@@ -191,7 +191,7 @@ START_TEST(a_chunk_forgets_a_deleted_message_and_goes_with_its_session)
     json_object_put(put_one(w, &owner, "moments", "{\"name\":\"note\",\"source_session_id\":\"s1\"}", T0));
     OK(rv_store_delete_session(w->s, &owner, "s1", T0 + 3, &w->err));
     ck_assert_int_eq(n_moments(w, w->s, "u"), 1); /* the note is the user's own */
-    rv_chunk_id("s1", 0, id);
+    rv_chunk_make_id("s1", 0, id);
     FAILS(RV_E_NOT_FOUND, rv_store_get_entity(w->s, &owner, "moments", id, &row, &w->err));
     world_close(w);
 }
@@ -261,7 +261,7 @@ START_TEST(a_name_that_is_taken_becomes_a_longer_one)
     world_open(w, _i);
     make_run(w, "r1");
     struct rv_message m = world_message("x", "user", "");
-    rv_chunk_name("s1", m.created_us ? m.created_us : T0 + 2, 0, 6, name);
+    rv_chunk_make_name("s1", m.created_us ? m.created_us : T0 + 2, 0, 6, name);
     snprintf(text, sizeof text, "{\"name\":\"%s\",\"moment_type\":\"note\",\"user_id\":\"u\"}", name);
     json_object_put(put_one(w, &(struct rv_store_scope){NULL, "u"}, "moments", text, T0));
     OK(keep_turn(w, w->s, 2, "s1", "a", THRESHOLD));

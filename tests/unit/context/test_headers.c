@@ -87,7 +87,7 @@ START_TEST(headers_and_authentication_become_a_context)
     struct rv_context c;
     char *text;
 
-    ck_assert_int_eq(rv_context_from_headers(&from, room, &c, NULL), 0);
+    ck_assert_int_eq(rv_context_read_headers(&from, room, &c, NULL), 0);
     text = text_of_context(&c);
     ck_assert_str_eq(text, good[_i].want);
     free(text);
@@ -111,7 +111,7 @@ START_TEST(only_three_words_make_an_evaluation)
     rv_arena *room = rv_arena_new(1 << 16);
     struct rv_context c;
 
-    ck_assert_int_eq(rv_context_from_headers(&from, room, &c, NULL), 0);
+    ck_assert_int_eq(rv_context_read_headers(&from, room, &c, NULL), 0);
     ck_assert_int_eq(c.is_eval, evals[_i].is_eval);
     rv_arena_free(room);
 }
@@ -146,7 +146,7 @@ START_TEST(a_header_that_is_no_text_or_not_clear_is_refused)
     rv_err *err = NULL;
     char *text;
 
-    ck_assert_int_eq(rv_context_from_headers(&from, room, &c, &err), RV_E_INVALID);
+    ck_assert_int_eq(rv_context_read_headers(&from, room, &c, &err), RV_E_INVALID);
     text = rv_kit_err_take(err);
     ck_assert_str_eq(text, wrong[_i].error);
     free(text);
@@ -163,10 +163,10 @@ START_TEST(a_header_may_be_as_long_as_its_limit)
     struct rv_context c;
 
     memset(value, 'a', sizeof value);
-    ck_assert_int_eq(rv_context_from_headers(&from, room, &c, NULL), 0);
+    ck_assert_int_eq(rv_context_read_headers(&from, room, &c, NULL), 0);
     ck_assert_uint_eq(strlen(c.user_id), sizeof value - 1);
     header.value.len++;
-    ck_assert_int_eq(rv_context_from_headers(&from, room, &c, NULL), RV_E_INVALID);
+    ck_assert_int_eq(rv_context_read_headers(&from, room, &c, NULL), RV_E_INVALID);
     rv_arena_free(room);
 }
 END_TEST

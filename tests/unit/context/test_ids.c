@@ -17,7 +17,7 @@ START_TEST(a_row_has_the_id_of_its_name)
 {
     char id[RV_UUID_MAX];
 
-    rv_entity_id(entities[_i].table, rv_str_of(entities[_i].key), entities[_i].user, id);
+    rv_entity_make_id(entities[_i].table, rv_str_of(entities[_i].key), entities[_i].user, id);
     ck_assert_str_eq(id, entities[_i].id);
 }
 END_TEST

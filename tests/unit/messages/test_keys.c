@@ -20,13 +20,13 @@ START_TEST(a_key_is_of_session_and_number)
     int64_t seq;
     bool is_cut = true;
 
-    rv_message_key(UUID, 42, key);
+    rv_message_make_key(UUID, 42, key);
     ck_assert_str_eq(key, "session-" UUID "-msg-42");
     ck_assert(rv_message_key_read(rv_str_of(key), &session, &seq, &is_cut));
     ck_assert(rv_str_is(session, UUID));
     ck_assert_int_eq(seq, 42);
     ck_assert(!is_cut);
-    rv_message_key("", INT64_MAX, key);
+    rv_message_make_key("", INT64_MAX, key);
     ck_assert_str_eq(key, "session--msg-9223372036854775807");
 }
 END_TEST
@@ -96,7 +96,7 @@ START_TEST(a_long_key_is_cut_with_a_hash)
         memset(session, 'x', n);
         session[n] = '\0';
         int len = snprintf(whole, sizeof whole, "session-%s-msg-7", session);
-        rv_message_key(session, 7, key);
+        rv_message_make_key(session, 7, key);
         ck_assert(rv_message_key_read(rv_str_of(key), &part, &seq, &is_cut));
         ck_assert_int_eq(is_cut, len > 255);
         if (len <= 255) {

@@ -129,7 +129,8 @@ START_TEST(a_hint_names_the_chunk_that_covers)
     for (size_t i = 0; i < RV_COUNT(cases); i++) {
         json_object *notes = rv_kit_json(cases[i].notes);
         rv_buf text = RV_BUF_INIT(1000);
-        ck_assert_int_eq(rv_moment_hint(notes, cases[i].seq, cases[i].us, cases[i].names_keys, &text), cases[i].tokens);
+        ck_assert_int_eq(rv_moment_write_hint(notes, cases[i].seq, cases[i].us, cases[i].names_keys, &text),
+                         cases[i].tokens);
         ck_assert_str_eq(rv_buf_cstr(&text), cases[i].want);
         rv_buf_fini(&text);
         json_object_put(notes);
@@ -204,7 +205,7 @@ START_TEST(a_long_summary_has_the_head_and_the_tail_of_the_answers)
                                               .token_count = 2,
                                               .created_us = 1000 + i});
     }
-    rv_chunk_summary(&c, &text);
+    rv_chunk_write_summary(&c, &text);
     ck_assert_uint_eq(rv_utf8_count(rv_buf_str(&text)), RV_CHUNK_MAX_SUMMARY);
     ck_assert(rv_utf8_valid(rv_buf_str(&text), NULL));
     ck_assert_int_eq(strncmp(rv_buf_cstr(&text), "Antwort 000 \xc3\xbc\nAntwort 002", 26), 0);
@@ -227,12 +228,12 @@ START_TEST(a_chunk_is_named_after_session_day_and_number)
     int64_t us = 0;
 
     ck_assert_int_eq(rv_time_parse(RV_STR_LIT("2026-01-05T23:59:59Z"), &us, NULL), 0);
-    rv_chunk_name("11111111-2222-3333-4444-555555555555", us, 0, 6, name);
+    rv_chunk_make_name("11111111-2222-3333-4444-555555555555", us, 0, 6, name);
     ck_assert_str_eq(name, "session-666ff6-20260105-chunk-0");
-    rv_chunk_id("11111111-2222-3333-4444-555555555555", 0, id);
-    rv_chunk_id("11111111-2222-3333-4444-555555555555", 1, other);
+    rv_chunk_make_id("11111111-2222-3333-4444-555555555555", 0, id);
+    rv_chunk_make_id("11111111-2222-3333-4444-555555555555", 1, other);
     ck_assert_str_ne(id, other);
-    rv_chunk_name("s", INT64_MAX, INT64_MAX, 64, name);
+    rv_chunk_make_name("s", INT64_MAX, INT64_MAX, 64, name);
     ck_assert_uint_lt(strlen(name), RV_CHUNK_NAME_MAX - 1);
 }
 END_TEST

@@ -61,7 +61,7 @@ START_TEST(names_of_tools_become_legal)
     char got[65];
 
     memset(got, 'x', sizeof got);
-    rv_message_tool_name(names[_i].name, got);
+    rv_message_make_tool_name(names[_i].name, got);
     ck_assert_str_eq(got, names[_i].want);
 }
 END_TEST
