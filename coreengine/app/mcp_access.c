@@ -71,7 +71,7 @@ static bool has_own_token(const struct rv_mcp_server_config *s)
         return false;
     json_object_object_foreach (s->headers, name, value) {
         (void)value;
-        if (rv_mcp_same_word(rv_str_of(name), RV_STR_LIT("Authorization")))
+        if (rv_mcp_is_same_word(rv_str_of(name), RV_STR_LIT("Authorization")))
             return true;
     }
     return false;

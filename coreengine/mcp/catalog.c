@@ -79,8 +79,8 @@ static int look_at_name(rv_index *seen, json_object *definition, bool *is_first,
     return *is_first && rv_index_add(seen, rv_str_of(name), 0) < 0 ? NOMEM(err) : 0;
 }
 
-int rv_mcp_catalog_unique(const struct rv_mcp_server_config *server, json_object *tools, rv_findings *findings,
-                          json_object **out, rv_err **err)
+int rv_mcp_catalog_build_unique(const struct rv_mcp_server_config *server, json_object *tools, rv_findings *findings,
+                                json_object **out, rv_err **err)
 {
     json_object *unique = json_object_new_array();
     rv_index seen = {0};

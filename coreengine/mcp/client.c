@@ -332,7 +332,7 @@ static int answered(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **e
     return mcp_put_note(c, err, "the server answered a request that was not made");
 }
 
-int rv_mcp_client_message(rv_mcp_client *c, rv_str json, rv_err **err)
+int rv_mcp_client_on_message(rv_mcp_client *c, rv_str json, rv_err **err)
 {
     struct rv_mcp_message m;
     rv_err *why = NULL;
@@ -384,8 +384,8 @@ static int failed_one(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_m
     return mcp_end_failed(c, o, &t, err);
 }
 
-int rv_mcp_client_failed(rv_mcp_client *c, int64_t id, const struct rv_mcp_failure *failure, int64_t now_us,
-                         rv_err **err)
+int rv_mcp_client_on_failure(rv_mcp_client *c, int64_t id, const struct rv_mcp_failure *failure, int64_t now_us,
+                             rv_err **err)
 {
     if (c->phase == RV_MCP_DEAD)
         return 0;

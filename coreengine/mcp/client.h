@@ -68,7 +68,7 @@ enum rv_mcp_out_kind {
     RV_MCP_OUT_READY,    /* the handshake is over */
     RV_MCP_OUT_DONE,     /* the ask is over: result, or trouble.code is set */
     RV_MCP_OUT_PROGRESS, /* of the ask */
-    RV_MCP_OUT_SAMPLE,   /* of the ask: the server wants a completion; rv_mcp_client_sampled() answers */
+    RV_MCP_OUT_SAMPLE,   /* of the ask: the server wants a completion; rv_mcp_client_answer_sample() answers */
     RV_MCP_OUT_CHANGED,  /* the server's tools may have changed: list them again before they are used next */
     RV_MCP_OUT_NOTE,     /* text for the log: something the server should not have sent, or wants to be logged */
     RV_MCP_OUT_DEAD,     /* nothing more can come of this connection; all asks were told before */
@@ -97,10 +97,10 @@ void rv_mcp_client_free(rv_mcp_client *c);
 
 /* What happens. All of them return 0 or RV_E_NOMEM: then the connection is of no use any more. */
 /** json: one message, not looked at yet. */
-RV_MUST_CHECK int rv_mcp_client_message(rv_mcp_client *c, rv_str json, rv_err **err);
+RV_MUST_CHECK int rv_mcp_client_on_message(rv_mcp_client *c, rv_str json, rv_err **err);
 /** id as in struct rv_mcp_link_user; 0: the link is dead. */
-RV_MUST_CHECK int rv_mcp_client_failed(rv_mcp_client *c, int64_t id, const struct rv_mcp_failure *failure,
-                                       int64_t now_us, rv_err **err);
+RV_MUST_CHECK int rv_mcp_client_on_failure(rv_mcp_client *c, int64_t id, const struct rv_mcp_failure *failure,
+                                           int64_t now_us, rv_err **err);
 /** Time has passed; to be called at rv_mcp_client_due_us(). */
 RV_MUST_CHECK int rv_mcp_client_tick(rv_mcp_client *c, int64_t now_us, rv_err **err);
 int64_t rv_mcp_client_due_us(const rv_mcp_client *c); /* RV_NEVER: nothing is waited for */
@@ -113,8 +113,8 @@ RV_MUST_CHECK int rv_mcp_client_give_up(rv_mcp_client *c, int64_t ask, rv_err **
 
 /** Answer what a SAMPLE wanted: with the result of sampling/createMessage, borrowed, or, result NULL, with why there is
  *  none. Nothing to do when the ask is over, or the server does not wait for it any more. */
-RV_MUST_CHECK int rv_mcp_client_sampled(rv_mcp_client *c, int64_t ask, int64_t sample, json_object *result,
-                                        const char *why, rv_err **err);
+RV_MUST_CHECK int rv_mcp_client_answer_sample(rv_mcp_client *c, int64_t ask, int64_t sample, json_object *result,
+                                              const char *why, rv_err **err);
 
 /** The next thing to do or to know, in order; NULL: there is none. */
 const struct rv_mcp_out *rv_mcp_client_next(rv_mcp_client *c);
@@ -133,8 +133,8 @@ bool rv_mcp_client_offers(const rv_mcp_client *c, const char *capability);
 
 /** The messages of sampling/createMessage, as one text: that of the only message, else each with its role.
  *  RV_E_INVALID: params ask for what is not offered, such as tools or images; RV_E_LIMIT. */
-RV_MUST_CHECK int rv_mcp_sampling_prompt(json_object *params, rv_buf *out, rv_err **err);
+RV_MUST_CHECK int rv_mcp_sampling_write_prompt(json_object *params, rv_buf *out, rv_err **err);
 /** {role, content, model, stopReason}, the caller's. */
-RV_MUST_CHECK int rv_mcp_sampling_result(const char *text, const char *model, json_object **out, rv_err **err);
+RV_MUST_CHECK int rv_mcp_sampling_build_result(const char *text, const char *model, json_object **out, rv_err **err);
 
 #endif

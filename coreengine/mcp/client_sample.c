@@ -85,8 +85,8 @@ static int fail_call(rv_mcp_client *c, struct rv_mcp_open *o, const char *why, r
     return rc;
 }
 
-int rv_mcp_client_sampled(rv_mcp_client *c, int64_t ask, int64_t sample, json_object *result, const char *why,
-                          rv_err **err)
+int rv_mcp_client_answer_sample(rv_mcp_client *c, int64_t ask, int64_t sample, json_object *result, const char *why,
+                                rv_err **err)
 {
     struct rv_mcp_open *o = c->open;
     json_object *name = NULL;

@@ -37,7 +37,7 @@ static bool is_clean(rv_str value)
 static char **place_of(struct rv_mcp_headers *h, rv_str name, rv_err **err)
 {
     for (size_t i = 0; i < h->n; i++)
-        if (rv_mcp_same_word((rv_str){h->lines[i], strcspn(h->lines[i], ":")}, name))
+        if (rv_mcp_is_same_word((rv_str){h->lines[i], strcspn(h->lines[i], ":")}, name))
             return &h->lines[i];
     if (h->n == RV_MCP_MAX_HTTP_HEADERS) {
         RV_FAIL(err, RV_E_LIMIT, "a request has more than %d headers", RV_MCP_MAX_HTTP_HEADERS);
@@ -89,7 +89,7 @@ static bool is_plain(rv_str value)
            memcmp(value.ptr + value.len - end, SENTINEL_END, end) != 0;
 }
 
-void rv_mcp_header_value(rv_str value, rv_buf *out)
+void rv_mcp_header_write_value(rv_str value, rv_buf *out)
 {
     if (is_plain(value)) {
         rv_buf_add_str(out, value);
@@ -104,7 +104,7 @@ static int add_encoded(struct rv_mcp_headers *h, const char *name, rv_str value,
 {
     RV_AUTO(rv_buf_fini) rv_buf text = RV_BUF_INIT(RV_MCP_MAX_HEADER);
 
-    rv_mcp_header_value(value, &text);
+    rv_mcp_header_write_value(value, &text);
     int rc = rv_buf_check(&text, "the value of a header", err);
     return rc < 0 ? rc : rv_mcp_headers_add(h, name, rv_buf_str(&text), err);
 }

@@ -35,7 +35,7 @@ RV_MUST_CHECK int rv_mcp_headers_of(const struct rv_mcp_send *m, const char *ses
 RV_MUST_CHECK int rv_mcp_headers_of_stream(const char *version, const char *session, const char *last_id,
                                            struct rv_mcp_headers *out, rv_err **err);
 /** Append a value as Mcp-Name and Mcp-Param-* have it: plain ASCII as it is, anything else as =?base64?...?=. */
-void rv_mcp_header_value(rv_str value, rv_buf *out);
+void rv_mcp_header_write_value(rv_str value, rv_buf *out);
 /** Keep a session's id; false: it is empty, too long, or not visible ASCII. */
 bool rv_mcp_session_read(rv_str value, char out[RV_MCP_MAX_SESSION + 1]);
 
@@ -70,7 +70,7 @@ void rv_mcp_answer_init(struct rv_mcp_answer *a, int64_t id, bool is_stream, voi
                         void *self);
 void rv_mcp_answer_fini(struct rv_mcp_answer *a);
 /** The head has come. A second head begins a new answer, the rest of a stream that was continued. RV_E_NOMEM. */
-RV_MUST_CHECK int rv_mcp_answer_head(struct rv_mcp_answer *a, const struct rv_mcp_head *head, rv_err **err);
+RV_MUST_CHECK int rv_mcp_answer_on_head(struct rv_mcp_answer *a, const struct rv_mcp_head *head, rv_err **err);
 /** Some bytes of the body: calls on_message for each message in them. RV_E_LIMIT, RV_E_NOMEM, RV_E_PARSE: an event is
  *  not JSON. */
 RV_MUST_CHECK int rv_mcp_answer_read(struct rv_mcp_answer *a, rv_str bytes, rv_err **err);
@@ -89,7 +89,7 @@ enum rv_mcp_verdict rv_mcp_answer_end(struct rv_mcp_answer *a, bool cut, rv_buf 
 
 /** A parameter of the scheme Bearer in the values of WWW-Authenticate, appended without quotes; false: it has none, or
  *  out->rc says that memory was short. */
-bool rv_mcp_challenge(rv_str value, const char *name, rv_buf *out);
+bool rv_mcp_challenge_read(rv_str value, const char *name, rv_buf *out);
 
 /* --- How a client gets a token for an MCP server: a state machine without I/O, clock and randomness.
  *
@@ -139,8 +139,8 @@ struct rv_oauth_config {
 
 typedef struct rv_oauth rv_oauth;
 enum rv_oauth_kind {
-    RV_OAUTH_FETCH, /* make the request, then rv_oauth_answer() */
-    RV_OAUTH_ASK,   /* have a person open url, then rv_oauth_redirected() with the query that comes to redirect_uri */
+    RV_OAUTH_FETCH, /* make the request, then rv_oauth_on_answer() */
+    RV_OAUTH_ASK,   /* have a person open url, then rv_oauth_on_redirect() with the query that comes to redirect_uri */
     RV_OAUTH_DONE,  /* a token is in what is kept */
 };
 /* Borrowed until the machine is told something. */
@@ -167,13 +167,13 @@ void rv_oauth_free(rv_oauth *o); /* overwrites its secrets */
 const struct rv_oauth_step *rv_oauth_step(const rv_oauth *o);
 /** The answer to the request; status 0: there was none. RV_E_DENIED: a person has to do something, or a server must not
  *  be trusted; RV_E_PARSE, RV_E_PROVIDER: a server answered badly; RV_E_NOT_FOUND: it names no authorization server. */
-RV_MUST_CHECK int rv_oauth_answer(rv_oauth *o, int status, rv_str body, int64_t now_us, rv_err **err);
+RV_MUST_CHECK int rv_oauth_on_answer(rv_oauth *o, int status, rv_str body, int64_t now_us, rv_err **err);
 /** The query that a browser brought: "code=...&state=...". RV_E_INVALID: it does not belong to this request, which goes
  *  on waiting; RV_E_DENIED: the person or the server said no. */
-RV_MUST_CHECK int rv_oauth_redirected(rv_oauth *o, rv_str query, int64_t now_us, rv_err **err);
+RV_MUST_CHECK int rv_oauth_on_redirect(rv_oauth *o, rv_str query, int64_t now_us, rv_err **err);
 
 /** Append the token, if there is one that has not expired. */
-bool rv_oauth_token(json_object *kept, int64_t now_us, rv_buf *out);
+bool rv_oauth_read_token(json_object *kept, int64_t now_us, rv_buf *out);
 /** Note in kept that a person has to do something about a refusal. */
 RV_MUST_CHECK int rv_oauth_note(json_object *kept, rv_str challenge, rv_err **err);
 

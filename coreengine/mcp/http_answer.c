@@ -29,7 +29,7 @@ static bool is_type(rv_str content_type, const char *type)
     const char *end = rv_str_find(content_type, ';');
     rv_str bare = rv_str_trim((rv_str){content_type.ptr, end ? (size_t)(end - content_type.ptr) : content_type.len});
 
-    return rv_mcp_same_word(bare, rv_str_of(type));
+    return rv_mcp_is_same_word(bare, rv_str_of(type));
 }
 
 /* Does a message answer the request? The session reads it once more; here only its id counts. */
@@ -71,14 +71,14 @@ static enum rv_mcp_body body_of(const struct rv_mcp_answer *a, const struct rv_m
     return RV_MCP_BODY_NONE;
 }
 
-int rv_mcp_answer_head(struct rv_mcp_answer *a, const struct rv_mcp_head *head, rv_err **err)
+int rv_mcp_answer_on_head(struct rv_mcp_answer *a, const struct rv_mcp_head *head, rv_err **err)
 {
     rv_buf word = RV_BUF_INIT(64);
 
     a->head = *head;
     a->head.content_type = a->head.challenge = (rv_str){NULL, 0};
     a->body = body_of(a, head);
-    a->is_insufficient = head->status == 403 && rv_mcp_challenge(head->challenge, "error", &word) &&
+    a->is_insufficient = head->status == 403 && rv_mcp_challenge_read(head->challenge, "error", &word) &&
                          rv_str_is(rv_buf_str(&word), "insufficient_scope");
     bool is_short = word.rc == RV_E_NOMEM; /* of memory */
     rv_buf_fini(&word);
@@ -255,7 +255,7 @@ static void skip(const char **p, const char *end, const char *which)
 }
 
 /* A word with "=" behind it is a parameter, of the scheme that came last; one without is a scheme. */
-bool rv_mcp_challenge(rv_str value, const char *name, rv_buf *out)
+bool rv_mcp_challenge_read(rv_str value, const char *name, rv_buf *out)
 {
     RV_AUTO(rv_buf_fini) rv_buf word = RV_BUF_INIT(RV_MCP_MAX_HEADER);
     bool is_bearer = false;
@@ -271,12 +271,12 @@ bool rv_mcp_challenge(rv_str value, const char *name, rv_buf *out)
         }
         skip(&p, end, " \t");
         if (p >= end || *p != '=') {
-            is_bearer = rv_mcp_same_word(rv_buf_str(&word), RV_STR_LIT("Bearer"));
+            is_bearer = rv_mcp_is_same_word(rv_buf_str(&word), RV_STR_LIT("Bearer"));
             continue;
         }
         p++;
         skip(&p, end, " \t=");
-        bool is_it = is_bearer && rv_mcp_same_word(rv_buf_str(&word), rv_str_of(name));
+        bool is_it = is_bearer && rv_mcp_is_same_word(rv_buf_str(&word), rv_str_of(name));
         rv_buf_clear(&word);
         RV_IGNORE(!read_word(&p, end, &word), "an empty value, or one without its closing quote, is the last one");
         if (word.rc < 0) {

@@ -55,8 +55,8 @@ static void read_challenge(rv_oauth *o, rv_str challenge)
 {
     json_object *noted = rv_json_get_obj(o->kept, "challenge");
     const char *text = NULL;
-    bool has_scope = rv_mcp_challenge(challenge, "scope", &o->challenge_scope);
-    bool has_metadata = rv_mcp_challenge(challenge, "resource_metadata", &o->challenge_metadata);
+    bool has_scope = rv_mcp_challenge_read(challenge, "scope", &o->challenge_scope);
+    bool has_metadata = rv_mcp_challenge_read(challenge, "resource_metadata", &o->challenge_metadata);
 
     if (challenge.len || !noted)
         return;
@@ -286,7 +286,7 @@ static int keep_token(rv_oauth *o, json_object *doc, int64_t now_us, rv_err **er
 
     if (!rv_json_get_text(doc, "access_token", &token) || !is_token_text(token))
         return RV_FAIL(err, RV_E_PARSE, "the answer for a token has none that can be sent");
-    if (!rv_json_get_text(doc, "token_type", &type) || !rv_mcp_same_word(rv_str_of(type), RV_STR_LIT("Bearer")))
+    if (!rv_json_get_text(doc, "token_type", &type) || !rv_mcp_is_same_word(rv_str_of(type), RV_STR_LIT("Bearer")))
         return RV_FAIL(err, RV_E_PARSE, "the token is not of the type Bearer");
     int rc = rv_json_set_text(o->kept, "access_token", token, err);
     if (rc == 0 && rv_json_get_text(doc, "refresh_token", &refresh) && is_token_text(refresh))
@@ -351,7 +351,7 @@ static int answer(rv_oauth *o, int status, json_object *doc, int64_t now_us, rv_
     return RV_FAIL(err, RV_E_STATE, "no answer is waited for");
 }
 
-int rv_oauth_answer(rv_oauth *o, int status, rv_str body, int64_t now_us, rv_err **err)
+int rv_oauth_on_answer(rv_oauth *o, int status, rv_str body, int64_t now_us, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = RV_OAUTH_MAX_ANSWER, .max_depth = 32, .what = "answer"};
     json_object *doc = NULL;
@@ -394,7 +394,7 @@ static int check_sender(rv_oauth *o, rv_str query, rv_err **err)
     return 0;
 }
 
-int rv_oauth_redirected(rv_oauth *o, rv_str query, int64_t now_us, rv_err **err)
+int rv_oauth_on_redirect(rv_oauth *o, rv_str query, int64_t now_us, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf word = RV_BUF_INIT(OAUTH_MAX_URL);
 
@@ -421,7 +421,7 @@ int rv_oauth_redirected(rv_oauth *o, rv_str query, int64_t now_us, rv_err **err)
 
 /* --- what is kept --- */
 
-bool rv_oauth_token(json_object *kept, int64_t now_us, rv_buf *out)
+bool rv_oauth_read_token(json_object *kept, int64_t now_us, rv_buf *out)
 {
     const char *token = NULL;
     int64_t until = 0;
@@ -442,7 +442,7 @@ int rv_oauth_note(json_object *kept, rv_str challenge, rv_err **err)
 
     for (size_t i = 0; i < RV_COUNT(names) && rc == 0; i++) {
         RV_AUTO(rv_buf_fini) rv_buf word = RV_BUF_INIT(OAUTH_MAX_URL);
-        if (rv_mcp_challenge(challenge, names[i], &word) && rv_utf8_valid(rv_buf_str(&word), NULL))
+        if (rv_mcp_challenge_read(challenge, names[i], &word) && rv_utf8_valid(rv_buf_str(&word), NULL))
             rc = rv_json_set_str(noted, names[i], rv_buf_str(&word), err);
         else if (word.rc == RV_E_NOMEM)
             rc = RV_FAIL(err, RV_E_NOMEM, "note a refusal");

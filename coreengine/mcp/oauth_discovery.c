@@ -78,7 +78,7 @@ static bool is_resource(const char *server, const char *named)
     struct rv_mcp_url s, n;
 
     if (!rv_mcp_url_read(rv_str_of(server), &s) || !rv_mcp_url_read(rv_str_of(named), &n) ||
-        !rv_mcp_url_same_origin(&s, &n) || n.has_fragment)
+        !rv_mcp_url_has_same_origin(&s, &n) || n.has_fragment)
         return false;
     rv_str path = without_slash(n.path);
     return s.path.len >= path.len && memcmp(s.path.ptr, path.ptr, path.len) == 0 &&

@@ -270,7 +270,7 @@ static int say_success(const struct rv_output *out, json_object *result, struct 
     return rc;
 }
 
-int rv_mcp_tool_result(const struct rv_mcp_tool *t, json_object *result, struct rv_mcp_told *told, rv_err **err)
+int rv_mcp_tool_read_result(const struct rv_mcp_tool *t, json_object *result, struct rv_mcp_told *told, rv_err **err)
 {
     static const enum rv_output_check checks[] = {[RV_MCP_OUTPUT_STRICT] = RV_OUTPUT_STRICT,
                                                   [RV_MCP_OUTPUT_WARN] = RV_OUTPUT_WARN,

@@ -45,7 +45,7 @@ static int add_message(json_object *message, bool is_only, rv_buf *out, rv_err *
     return add_content(content, out, err);
 }
 
-int rv_mcp_sampling_prompt(json_object *params, rv_buf *out, rv_err **err)
+int rv_mcp_sampling_write_prompt(json_object *params, rv_buf *out, rv_err **err)
 {
     json_object *messages = rv_json_get_arr(params, "messages");
     size_t n = messages ? json_object_array_length(messages) : 0;
@@ -67,7 +67,7 @@ int rv_mcp_sampling_prompt(json_object *params, rv_buf *out, rv_err **err)
     return rc < 0 ? rc : rv_buf_check(out, "what an MCP server asks a model", err);
 }
 
-int rv_mcp_sampling_result(const char *text, const char *model, json_object **out, rv_err **err)
+int rv_mcp_sampling_build_result(const char *text, const char *model, json_object **out, rv_err **err)
 {
     struct rv_json_build b = {.err = err};
     json_object *result = json_object_new_object();

@@ -106,16 +106,16 @@ RV_MUST_CHECK int rv_mcp_server_give_list(rv_mcp_server *s, int64_t call, json_o
 RV_MUST_CHECK int rv_mcp_server_fail(rv_mcp_server *s, int64_t call, const struct rv_mcp_server_error *why,
                                      struct rv_mcp_orders *orders, rv_err **err);
 /** A resource that does not exist: each era has its own code. */
-RV_MUST_CHECK int rv_mcp_server_no_resource(rv_mcp_server *s, int64_t call, const char *uri,
-                                            struct rv_mcp_orders *orders, rv_err **err);
+RV_MUST_CHECK int rv_mcp_server_refuse_resource(rv_mcp_server *s, int64_t call, const char *uri,
+                                                struct rv_mcp_orders *orders, rv_err **err);
 /* How far a call is. The text is borrowed for the call. */
 struct rv_mcp_progress {
     int64_t n, total; /* total 0: unknown */
     const char *text; /* for people; NULL: none */
 };
 /** Some way is done. Sent only to a client that asked, and only if n is more than before. */
-RV_MUST_CHECK int rv_mcp_server_progress(rv_mcp_server *s, int64_t call, const struct rv_mcp_progress *done,
-                                         struct rv_mcp_orders *orders, rv_err **err);
+RV_MUST_CHECK int rv_mcp_server_tell_progress(rv_mcp_server *s, int64_t call, const struct rv_mcp_progress *done,
+                                              struct rv_mcp_orders *orders, rv_err **err);
 /** Something for the client's log, at level info. Sent only after logging/setLevel. */
 RV_MUST_CHECK int rv_mcp_server_log(rv_mcp_server *s, int64_t call, json_object *data, struct rv_mcp_orders *orders,
                                     rv_err **err);

@@ -145,8 +145,8 @@ int rv_mcp_server_fail(rv_mcp_server *s, int64_t call, const struct rv_mcp_serve
     return rc;
 }
 
-int rv_mcp_server_no_resource(rv_mcp_server *s, int64_t call, const char *uri, struct rv_mcp_orders *orders,
-                              rv_err **err)
+int rv_mcp_server_refuse_resource(rv_mcp_server *s, int64_t call, const char *uri, struct rv_mcp_orders *orders,
+                                  rv_err **err)
 {
     struct mcp_call *c = mcp_find_call(s, call);
     json_object *data = c ? json_object_new_object() : NULL;
@@ -216,8 +216,8 @@ int rv_mcp_server_give_list(rv_mcp_server *s, int64_t call, json_object *entries
 
 /* --- what comes before the answer --- */
 
-int rv_mcp_server_progress(rv_mcp_server *s, int64_t call, const struct rv_mcp_progress *done,
-                           struct rv_mcp_orders *orders, rv_err **err)
+int rv_mcp_server_tell_progress(rv_mcp_server *s, int64_t call, const struct rv_mcp_progress *done,
+                                struct rv_mcp_orders *orders, rv_err **err)
 {
     struct mcp_call *c = mcp_find_call(s, call);
 

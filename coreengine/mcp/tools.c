@@ -127,7 +127,7 @@ static bool is_token(rv_str s)
 static bool is_named(const struct rv_mcp_tool *t, rv_str name)
 {
     for (size_t i = 0; i < t->n_headers; i++)
-        if (rv_mcp_same_word(rv_str_of(t->headers[i].name), name))
+        if (rv_mcp_is_same_word(rv_str_of(t->headers[i].name), name))
             return true;
     return false;
 }
@@ -283,8 +283,8 @@ static int call_params(const struct rv_mcp_tool *t, json_object *args, const cha
     return rc;
 }
 
-int rv_mcp_tool_request(const struct rv_mcp_tool *t, json_object *args, const char *key, struct rv_mcp_request *out,
-                        rv_err **err)
+int rv_mcp_tool_build_request(const struct rv_mcp_tool *t, json_object *args, const char *key,
+                              struct rv_mcp_request *out, rv_err **err)
 {
     static const char *const methods[] = {[RV_MCP_CALL_TOOL] = "tools/call",
                                           [RV_MCP_LIST_RESOURCES] = "resources/list",

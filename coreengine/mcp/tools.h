@@ -74,8 +74,8 @@ struct rv_mcp_offer {   /* of a server; borrowed */
 };
 /** tools: an array of definitions, of which *out (the caller's) has the first of each name; the others become warnings
  * among findings. Before definitions are compared by name. RV_E_NOMEM. */
-RV_MUST_CHECK int rv_mcp_catalog_unique(const struct rv_mcp_server_config *server, json_object *tools,
-                                        rv_findings *findings, json_object **out, rv_err **err);
+RV_MUST_CHECK int rv_mcp_catalog_build_unique(const struct rv_mcp_server_config *server, json_object *tools,
+                                              rv_findings *findings, json_object **out, rv_err **err);
 /** Add the tools of a server. What is not taken becomes a warning among findings. RV_E_LIMIT, RV_E_NOMEM. */
 RV_MUST_CHECK int rv_mcp_catalog_add(rv_mcp_catalog *c, const struct rv_mcp_server_config *server,
                                      const struct rv_mcp_offer *offer, rv_findings *findings, rv_err **err);
@@ -105,8 +105,8 @@ struct rv_mcp_told {
 /** The answer to a call as the text that the run gets: {"status": "success", "data": {...}, "content"?: [...]}, an
  * output that is not an object as {"value": it}; content (coreengine/tools/catalog.h) has the blocks that are not the
  * data itself, as far as they are meant for the model. */
-RV_MUST_CHECK int rv_mcp_tool_result(const struct rv_mcp_tool *t, json_object *result, struct rv_mcp_told *told,
-                                     rv_err **err);
+RV_MUST_CHECK int rv_mcp_tool_read_result(const struct rv_mcp_tool *t, json_object *result, struct rv_mcp_told *told,
+                                          rv_err **err);
 /** What is sent for a call: the method, the params (the caller's), and the headers that mirror arguments (the caller's,
  * NULL: none). RV_E_INVALID: args is not an object. */
 struct rv_mcp_request {
@@ -114,8 +114,8 @@ struct rv_mcp_request {
     json_object *params, *headers; /* owned */
     bool needs_task;               /* as of struct rv_mcp_ask */
 };
-RV_MUST_CHECK int rv_mcp_tool_request(const struct rv_mcp_tool *t, json_object *args, const char *key,
-                                      struct rv_mcp_request *out, rv_err **err);
+RV_MUST_CHECK int rv_mcp_tool_build_request(const struct rv_mcp_tool *t, json_object *args, const char *key,
+                                            struct rv_mcp_request *out, rv_err **err);
 void rv_mcp_request_fini(struct rv_mcp_request *r);
 
 /* --- Pins: the definitions of a server's tools as a person approved them.

@@ -5,7 +5,7 @@
 
 #include "coreengine/base/base.h"
 
-bool rv_mcp_same_word(rv_str a, rv_str b)
+bool rv_mcp_is_same_word(rv_str a, rv_str b)
 {
     if (a.len != b.len)
         return false;
@@ -61,9 +61,9 @@ bool rv_mcp_url_read(rv_str text, struct rv_mcp_url *out)
     size_t scheme = 0;
 
     *out = (struct rv_mcp_url){.is_https = true};
-    if (text.len > 8 && rv_mcp_same_word((rv_str){text.ptr, 8}, RV_STR_LIT("https://")))
+    if (text.len > 8 && rv_mcp_is_same_word((rv_str){text.ptr, 8}, RV_STR_LIT("https://")))
         scheme = 8;
-    else if (text.len > 7 && rv_mcp_same_word((rv_str){text.ptr, 7}, RV_STR_LIT("http://")))
+    else if (text.len > 7 && rv_mcp_is_same_word((rv_str){text.ptr, 7}, RV_STR_LIT("http://")))
         scheme = 7;
     if (!scheme || !is_clean(text))
         return false;
@@ -100,7 +100,7 @@ static bool is_v4(rv_str host)
 
 static bool host_is(rv_str host, const char *name)
 {
-    return rv_mcp_same_word(host, rv_str_of(name));
+    return rv_mcp_is_same_word(host, rv_str_of(name));
 }
 
 bool rv_mcp_url_is_literal(const struct rv_mcp_url *u)
@@ -114,9 +114,9 @@ bool rv_mcp_url_is_local(const struct rv_mcp_url *u)
            (is_v4(u->host) && strncmp(u->host.ptr, "127.", 4) == 0);
 }
 
-bool rv_mcp_url_same_origin(const struct rv_mcp_url *a, const struct rv_mcp_url *b)
+bool rv_mcp_url_has_same_origin(const struct rv_mcp_url *a, const struct rv_mcp_url *b)
 {
-    return a->is_https == b->is_https && a->port == b->port && rv_mcp_same_word(a->host, b->host);
+    return a->is_https == b->is_https && a->port == b->port && rv_mcp_is_same_word(a->host, b->host);
 }
 
 void rv_mcp_url_encode(rv_str text, rv_buf *out)

@@ -17,19 +17,19 @@ static bool ends_with(rv_str text, const char *end)
 {
     size_t n = strlen(end);
 
-    return text.len >= n && rv_mcp_same_word((rv_str){text.ptr + text.len - n, n}, (rv_str){end, n});
+    return text.len >= n && rv_mcp_is_same_word((rv_str){text.ptr + text.len - n, n}, (rv_str){end, n});
 }
 
 static bool begins_with(rv_str text, const char *begin)
 {
     size_t n = strlen(begin);
 
-    return text.len >= n && rv_mcp_same_word((rv_str){text.ptr, n}, (rv_str){begin, n});
+    return text.len >= n && rv_mcp_is_same_word((rv_str){text.ptr, n}, (rv_str){begin, n});
 }
 
 static bool is_json(rv_str type)
 {
-    return rv_mcp_same_word(type, RV_STR_LIT("application/json")) || ends_with(type, "+json");
+    return rv_mcp_is_same_word(type, RV_STR_LIT("application/json")) || ends_with(type, "+json");
 }
 
 static int add_text(json_object *content, rv_str text, rv_err **err)
@@ -113,7 +113,7 @@ int rv_openapi_result(const struct rv_openapi_answer *a, json_object **out, rv_e
         rc = add_data(to, a->body, err);
     else if (rc == 0 &&
              (type.len == 0 || begins_with(type, "text/") || ends_with(type, "xml") ||
-              rv_mcp_same_word(type, RV_STR_LIT("application/yaml"))) &&
+              rv_mcp_is_same_word(type, RV_STR_LIT("application/yaml"))) &&
              rv_utf8_valid(a->body, NULL))
         rc = add_text(content, a->body, err);
     else if (rc == 0)

@@ -63,7 +63,7 @@ static int as_document_says(json_object *document, const char *document_url, rv_
         rv_buf_add_str(out, rv_buf_str(&server));
         return 0;
     }
-    if (!rv_mcp_url_read(rv_buf_str(&server), &to) || !rv_mcp_url_same_origin(&from, &to))
+    if (!rv_mcp_url_read(rv_buf_str(&server), &to) || !rv_mcp_url_has_same_origin(&from, &to))
         return say_url("the document names a server that is not at the document's own address", rv_buf_str(&server),
                        err);
     rv_buf_add_str(out, rv_buf_str(&server));

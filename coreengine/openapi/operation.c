@@ -72,13 +72,13 @@ bool openapi_is_header(const char *name, json_object *configured)
         if (!rv_is_letter(*p) && !rv_is_digit(*p) && !strchr("!#$%&'*+-.^_`|~", *p))
             return false;
     for (size_t i = 0; i < RV_COUNT(others); i++)
-        if (rv_mcp_same_word(rv_str_of(name), rv_str_of(others[i])))
+        if (rv_mcp_is_same_word(rv_str_of(name), rv_str_of(others[i])))
             return false;
     if (!configured)
         return true;
     json_object_object_foreach (configured, key, value) {
         (void)value;
-        if (rv_mcp_same_word(rv_str_of(name), rv_str_of(key)))
+        if (rv_mcp_is_same_word(rv_str_of(name), rv_str_of(key)))
             return false;
     }
     return true;

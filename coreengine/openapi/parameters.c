@@ -19,9 +19,9 @@ static json_object *json_of(json_object *content)
     json_object_object_foreach (content, type, media) {
         rv_str name = {type, strcspn(type, ";")};
         name = rv_str_trim(name);
-        bool is_suffix = name.len > 5 && rv_mcp_same_word((rv_str){name.ptr + name.len - 5, 5}, RV_STR_LIT("+json"));
+        bool is_suffix = name.len > 5 && rv_mcp_is_same_word((rv_str){name.ptr + name.len - 5, 5}, RV_STR_LIT("+json"));
         if (json_object_is_type(media, json_type_object) &&
-            (is_suffix || rv_mcp_same_word(name, RV_STR_LIT("application/json"))))
+            (is_suffix || rv_mcp_is_same_word(name, RV_STR_LIT("application/json"))))
             return media;
     }
     return NULL;

@@ -318,7 +318,7 @@ static int write_base(const struct openapi_operation *o, const struct rv_openapi
     struct rv_mcp_url from, to;
 
     if (!opts->url[0] && (!rv_mcp_url_read(rv_str_of(opts->document_url), &from) ||
-                          !rv_mcp_url_read(rv_str_of(o->url), &to) || !rv_mcp_url_same_origin(&from, &to)))
+                          !rv_mcp_url_read(rv_str_of(o->url), &to) || !rv_mcp_url_has_same_origin(&from, &to)))
         return RV_FAIL(err, RV_E_DENIED,
                        "the operation is not at the address of the document: say url in the pipeline");
     const struct rv_openapi_opts there = {.url = opts->url[0] ? opts->url : o->url, .document_url = ""};

@@ -63,7 +63,7 @@ static int say(rv_mcp_client *c, const char *text)
 {
     while (rv_mcp_client_next(c))
         ;
-    return rv_mcp_client_message(c, rv_str_of(text), NULL);
+    return rv_mcp_client_on_message(c, rv_str_of(text), NULL);
 }
 
 static int ask(rv_mcp_client *c, const char *method, const char *list, int64_t *out)
@@ -106,7 +106,7 @@ static int talk(rv_mcp_client *c)
     rc = rc == 0 ? ask(c, "tools/call", NULL, &two) : rc;
     rc = rc == 0 ? rv_mcp_client_give_up(c, one, NULL) : rc;
     rc = rc == 0 ? rv_mcp_client_tick(c, 100, NULL) : rc;
-    return rc == 0 ? rv_mcp_client_failed(c, 0, &f, 100, NULL) : rc;
+    return rc == 0 ? rv_mcp_client_on_failure(c, 0, &f, 100, NULL) : rc;
 }
 
 static int legacy_client(void)
@@ -185,8 +185,8 @@ static int sampling_client(enum rv_mcp_era era)
     int64_t id;
     int rc = rv_json_parse(rv_str_of(MESSAGES), NULL, &params, NULL);
 
-    rc = rc == 0 ? rv_mcp_sampling_prompt(params, &prompt, NULL) : rc;
-    rc = rc == 0 ? rv_mcp_sampling_result("x", "m", &result, NULL) : rc;
+    rc = rc == 0 ? rv_mcp_sampling_write_prompt(params, &prompt, NULL) : rc;
+    rc = rc == 0 ? rv_mcp_sampling_build_result("x", "m", &result, NULL) : rc;
     rc = rc == 0
              ? rv_mcp_client_new(&(struct rv_mcp_client_opts){.server = "s", .era = era, .max_samples = 2}, 1, &c, NULL)
              : rc;
@@ -194,8 +194,8 @@ static int sampling_client(enum rv_mcp_era era)
     rc = rc == 0 ? rv_mcp_client_ask(c, &(struct rv_mcp_ask){.method = "tools/call"}, 1, &id, NULL) : rc;
     for (int i = 0; i < 3 && rc == 0 && (i == 0 || era == RV_MCP_ERA_LEGACY); i++) /* the third is one too many */
         rc = say(c, messages[1]);
-    rc = rc == 0 ? rv_mcp_client_sampled(c, id, 1, result, NULL, NULL) : rc;
-    rc = rc == 0 ? rv_mcp_client_sampled(c, id, 2, NULL, "why", NULL) : rc;
+    rc = rc == 0 ? rv_mcp_client_answer_sample(c, id, 1, result, NULL, NULL) : rc;
+    rc = rc == 0 ? rv_mcp_client_answer_sample(c, id, 2, NULL, "why", NULL) : rc;
     rv_mcp_client_free(c);
     rv_buf_fini(&prompt);
     json_object_put(params);
@@ -429,11 +429,11 @@ static int use(rv_mcp_catalog *c, rv_findings *f)
     rc = rc == 0 ? rv_json_parse(RV_STR_LIT("{\"r\":1}"), NULL, &args, NULL) : rc;
     rc = rc == 0 ? rv_json_parse(RV_STR_LIT(blocks), NULL, &result, NULL) : rc;
     const struct rv_mcp_tool *t = rc == 0 ? rv_mcp_catalog_find(c, RV_STR_LIT("x"), &info) : NULL;
-    rc = rc == 0 ? rv_mcp_tool_request(t, args, "key", &r, NULL) : rc;
-    rc = rc == 0 ? rv_mcp_tool_result(t, result, &told, NULL) : rc;
+    rc = rc == 0 ? rv_mcp_tool_build_request(t, args, "key", &r, NULL) : rc;
+    rc = rc == 0 ? rv_mcp_tool_read_result(t, result, &told, NULL) : rc;
     rv_buf_clear(&out);
     told.as_called = true;
-    rc = rc == 0 ? rv_mcp_tool_result(t, result, &told, NULL) : rc;
+    rc = rc == 0 ? rv_mcp_tool_read_result(t, result, &told, NULL) : rc;
     rc = rc == 0 ? rv_findings_check(f, NULL) : rc;
     rv_mcp_request_fini(&r);
     json_object_put(tools);

@@ -20,7 +20,7 @@ static int read_answer(const struct rv_mcp_head *head, const char *body, enum rv
     rv_buf text = RV_BUF_INIT(1024);
 
     rv_mcp_answer_init(&a, 7, false, ignore, NULL);
-    int rc = rv_mcp_answer_head(&a, head, NULL);
+    int rc = rv_mcp_answer_on_head(&a, head, NULL);
     for (const char *p = body; *p && rc == 0; p++)
         rc = rv_mcp_answer_read(&a, (rv_str){p, 1}, NULL);
     if (rc == 0 && rv_mcp_answer_end(&a, false, &text, &f) != want)
@@ -120,7 +120,7 @@ static int approve(rv_oauth *o)
         return RV_E_INTERNAL;
     rv_buf_printf(&query, "code=c&iss=https%%3A%%2F%%2Fa.example%%2Ft&%.*s", (int)strcspn(state, "&"), state);
     int rc = rv_buf_check(&query, "a query", NULL);
-    return rc < 0 ? rc : rv_oauth_redirected(o, rv_buf_str(&query), 1, NULL);
+    return rc < 0 ? rc : rv_oauth_on_redirect(o, rv_buf_str(&query), 1, NULL);
 }
 
 static int flow(const struct rv_oauth_config *config, const char *kept_text, const struct answer *answers)
@@ -141,11 +141,11 @@ static int flow(const struct rv_oauth_config *config, const char *kept_text, con
         if (rv_oauth_step(o)->kind == RV_OAUTH_ASK)
             rc = approve(o);
         else {
-            rc = rv_oauth_answer(o, answers->status, rv_str_of(answers->text), 1, NULL);
+            rc = rv_oauth_on_answer(o, answers->status, rv_str_of(answers->text), 1, NULL);
             answers++;
         }
     if (rc == 0)
-        rc = rv_oauth_token(kept, 1, &out) ? out.rc : RV_E_INTERNAL;
+        rc = rv_oauth_read_token(kept, 1, &out) ? out.rc : RV_E_INTERNAL;
     rv_oauth_free(o);
     json_object_put(kept);
     rv_buf_fini(&out);

@@ -30,7 +30,7 @@ static void drain(rv_mcp_client *c, struct seen *s)
             int64_t of = o->ask, sample = o->id;
             json_object *result = s->n_samples++ % 2 ? json_object_new_object() : NULL;
             require(sample > 0 && sample <= MAX_SAMPLES && s->n_done[of] == 0);
-            require(rv_mcp_client_sampled(c, of, sample, result, "no", NULL) == 0);
+            require(rv_mcp_client_answer_sample(c, of, sample, result, "no", NULL) == 0);
             json_object_put(result);
         }
     }
@@ -62,7 +62,7 @@ RV_FUZZ_TARGET(mcp_client)
     for (size_t at = 1; at < size;) {
         const uint8_t *stop = memchr(data + at, '\n', size - at);
         size_t len = stop ? (size_t)(stop - data) - at : size - at;
-        require(rv_mcp_client_message(c, (rv_str){(const char *)data + at, len}, NULL) == 0);
+        require(rv_mcp_client_on_message(c, (rv_str){(const char *)data + at, len}, NULL) == 0);
         drain(c, &seen);
         if (len == 0) { /* an empty line: time passes */
             now_us += 700000;

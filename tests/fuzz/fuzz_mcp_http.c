@@ -44,7 +44,7 @@ static struct outcome read_answer(const uint8_t *choice, rv_str line, rv_str bod
     rv_buf text = RV_BUF_INIT(2048);
 
     rv_mcp_answer_init(&a, choice[2] & 4 ? 0 : 7, choice[2] & 8, on_message, &o.seen);
-    require(rv_mcp_answer_head(&a, &head, NULL) == 0);
+    require(rv_mcp_answer_on_head(&a, &head, NULL) == 0);
     for (size_t at = 0; at < body.len && o.rc == 0 && !a.is_enough; at += step) {
         size_t n = body.len - at < step ? body.len - at : step;
         o.rc = rv_mcp_answer_read(&a, (rv_str){body.ptr + at, n}, NULL);
@@ -83,11 +83,11 @@ static void try_headers(rv_str line)
         require(strlen(session) == line.len);
         require(rv_mcp_headers_of_stream("2025-11-25", session, "1", &h, NULL) == 0);
     }
-    rv_mcp_header_value(line, &value);
+    rv_mcp_header_write_value(line, &value);
     if (value.rc == 0 && rv_mcp_headers_add(&h, "Mcp-Param-X", rv_buf_str(&value), NULL) == 0)
         for (const char *p = h.lines[h.n - 1]; *p; p++)
             require((unsigned char)*p >= ' ' && (unsigned char)*p < 0x7F);
-    if (rv_mcp_challenge(line, "scope", &word))
+    if (rv_mcp_challenge_read(line, "scope", &word))
         require(word.len <= line.len);
     rv_mcp_headers_fini(&h);
     rv_buf_fini(&value);

@@ -42,8 +42,8 @@ static int answer(rv_oauth *o, rv_str line)
     rv_err *err = NULL;
     int status = line.len ? statuses[(unsigned char)line.ptr[0] % RV_COUNT(statuses)] : 0;
     rv_str body = line.len ? (rv_str){line.ptr + 1, line.len - 1} : line;
-    int rc = rv_oauth_step(o)->kind == RV_OAUTH_ASK ? rv_oauth_redirected(o, line, 1, &err)
-                                                    : rv_oauth_answer(o, status, body, 1, &err);
+    int rc = rv_oauth_step(o)->kind == RV_OAUTH_ASK ? rv_oauth_on_redirect(o, line, 1, &err)
+                                                    : rv_oauth_on_answer(o, status, body, 1, &err);
 
     if (rc < 0)
         require(err && !strstr(rv_err_text(err), SECRET));
@@ -92,7 +92,7 @@ RV_FUZZ_TARGET(mcp_oauth)
     if (rc == 0 && rv_oauth_step(o)->kind == RV_OAUTH_DONE) {
         rv_buf token = RV_BUF_INIT(RV_OAUTH_MAX_TOKEN);
         struct rv_mcp_headers h = {.n = 0};
-        if (rv_oauth_token(kept, 1, &token))
+        if (rv_oauth_read_token(kept, 1, &token))
             require(rv_mcp_headers_add(&h, "Authorization", rv_buf_str(&token), NULL) == 0);
         rv_mcp_headers_fini(&h);
         rv_buf_fini(&token);

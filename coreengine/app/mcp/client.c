@@ -213,7 +213,7 @@ static int read_document(rv_app_mcp *m, const struct rv_app_mcp_at *at, const st
     else if (rc == 0)
         rc = rv_mcp_server_give(m->session, o->call, d.result, m->out, err);
     else if (rc == RV_E_NOT_FOUND && uri)
-        rc = rv_mcp_server_no_resource(m->session, o->call, json_object_get_string(uri), m->out, err);
+        rc = rv_mcp_server_refuse_resource(m->session, o->call, json_object_get_string(uri), m->out, err);
     else
         rc = app_mcp_fail(m, at, o->call, why, err);
     app_mcp_document_fini(&d);
@@ -356,7 +356,7 @@ static int tell_event(rv_app_mcp *m, struct watched *w, rv_str line, rv_err **er
     const char *stage = rv_json_text_or(event, "stage", NULL);
     rv_buf_printf(&text, "%.60s%s%.200s", type ? type : "", stage ? ": " : "", stage ? stage : "");
     w->n_events++;
-    rc = rv_mcp_server_progress(
+    rc = rv_mcp_server_tell_progress(
         m->session, w->call,
         &(const struct rv_mcp_progress){.n = w->n_events, .total = 0, .text = text.rc == 0 ? rv_buf_cstr(&text) : NULL},
         m->out, err);

@@ -175,7 +175,7 @@ static int take(rv_mcp_tools *t, const struct rv_mcp_tools_opts *o, struct quest
     int rc = keep(o, q, err);
 
     if (rc == 0 && q->tools)
-        rc = rv_mcp_catalog_unique(q->server, q->tools, o->findings, &unique, err);
+        rc = rv_mcp_catalog_build_unique(q->server, q->tools, o->findings, &unique, err);
     if (rc < 0)
         return rc;
     if (q->tools) {

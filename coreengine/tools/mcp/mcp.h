@@ -56,7 +56,7 @@ struct rv_mcp_call {
 /** Ask a server. RV_E_LIMIT, RV_E_NOMEM: nothing was asked. */
 RV_MUST_CHECK int rv_mcp_pool_ask(rv_mcp_pool *p, const struct rv_mcp_server_config *server,
                                   const struct rv_mcp_ask *ask, struct rv_mcp_call *c, rv_err **err);
-/** Answer what its `sample` wanted, later or from within it: as rv_mcp_client_sampled(). */
+/** Answer what its `sample` wanted, later or from within it: as rv_mcp_client_answer_sample(). */
 void rv_mcp_pool_sampled(struct rv_mcp_call *c, int64_t sample, json_object *result, const char *why);
 /** The answer is not wanted any more. Nothing to do for a call that is over. */
 void rv_mcp_pool_cancel(struct rv_mcp_call *c);

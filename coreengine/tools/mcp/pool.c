@@ -79,7 +79,7 @@ static void on_message(void *self, rv_str json)
 
     if (!c->client)
         return;
-    int rc = rv_mcp_client_message(c->client, json, &err);
+    int rc = rv_mcp_client_on_message(c->client, json, &err);
     note(c, rc, err);
     pump(c);
 }
@@ -91,7 +91,7 @@ static void on_failed(void *self, int64_t id, const struct rv_mcp_failure *failu
 
     if (!c->client)
         return;
-    int rc = rv_mcp_client_failed(c->client, id, failure, pool_now_us(c->pool), &err);
+    int rc = rv_mcp_client_on_failure(c->client, id, failure, pool_now_us(c->pool), &err);
     note(c, rc, err);
     pump(c);
 }
@@ -144,7 +144,7 @@ static void fail_client(struct mcp_connection *c, const char *text)
         .fault = RV_MCP_FAULT_NO_CONNECTION, .text = text[0] ? text : "no memory", .is_unsent = true};
     rv_err *err = NULL;
 
-    int rc = rv_mcp_client_failed(c->client, 0, &f, pool_now_us(c->pool), &err);
+    int rc = rv_mcp_client_on_failure(c->client, 0, &f, pool_now_us(c->pool), &err);
     note(c, rc, err);
 }
 
@@ -238,7 +238,7 @@ static void send_out(struct mcp_connection *c, const struct rv_mcp_send *m)
     if (rc < 0 && m->id) { /* a request that is not on its way ends */
         const struct rv_mcp_failure f = {.fault = RV_MCP_FAULT_LOCAL, .text = rv_err_text(err), .is_unsent = true};
         rv_err *why = NULL;
-        rc = rv_mcp_client_failed(c->client, m->id, &f, pool_now_us(c->pool), &why);
+        rc = rv_mcp_client_on_failure(c->client, m->id, &f, pool_now_us(c->pool), &why);
         note(c, rc, why);
     } else if (rc == RV_E_NOMEM) { /* the server would wait for it until its time is over */
         note(c, rc, err);
@@ -253,7 +253,7 @@ static void sampled(struct mcp_connection *c, int64_t ask, int64_t sample, json_
 
     if (!c->client)
         return;
-    int rc = rv_mcp_client_sampled(c->client, ask, sample, result, why, &err);
+    int rc = rv_mcp_client_answer_sample(c->client, ask, sample, result, why, &err);
     note(c, rc, err);
 }
 

@@ -138,7 +138,7 @@ static int read_answer(struct mcp_samples *s, const struct mcp_sample *m, json_o
     if (failed)
         rc = RV_FAIL(err, RV_E_TOOL, "the model does not answer: %s", text);
     else if (rv_json_get_text(answer, "text", &text))
-        rc = rv_mcp_sampling_result(text, strchr(s->model, ':') + 1, out, err);
+        rc = rv_mcp_sampling_build_result(text, strchr(s->model, ':') + 1, out, err);
     else
         rc = RV_FAIL(err, RV_E_INVALID, "the answer of the model has no text");
     json_object_put(answer);
@@ -211,7 +211,7 @@ static int write_args(const struct mcp_samples *s, struct mcp_sample *m, rv_err 
 {
     rv_buf prompt = RV_BUF_INIT(RV_MCP_MAX_PROMPT), args = RV_BUF_INIT(RV_SERVICE_MAX_ARGS);
     rv_jw w = rv_jw_on(&args);
-    int rc = rv_mcp_sampling_prompt(m->params, &prompt, err);
+    int rc = rv_mcp_sampling_write_prompt(m->params, &prompt, err);
 
     if (rc == 0) {
         rv_jw_obj(&w);

@@ -94,7 +94,7 @@ static void say_result(const struct mcp_tool_call *c, json_object *result, struc
     struct rv_mcp_told told = {.as_called = c->of->wants_result, .text = &reply->text, .note = &note};
     rv_err *err = NULL;
 
-    int rc = rv_mcp_tool_result(c->tool, result, &told, &err);
+    int rc = rv_mcp_tool_read_result(c->tool, result, &told, &err);
     if (rc < 0) {
         rv_buf_fini(&reply->text);
         reply->text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
@@ -216,7 +216,7 @@ static int ask(const rv_mcp_tools *t, struct mcp_tool_call *c, json_object *args
     json_object *input = NULL;
     int64_t timeout_ms = c->of->timeout_ms > 0 ? c->of->timeout_ms : c->tool->info.timeout_ms;
 
-    int rc = rv_mcp_tool_request(c->tool, args, c->of->key, &r, err);
+    int rc = rv_mcp_tool_build_request(c->tool, args, c->of->key, &r, err);
     if (rc == 0 && c->tool->server->own)
         rc = add_context(c->of, &r, err);
     if (rc == 0 && c->of->input.len > 0)

@@ -563,7 +563,7 @@ static int fill_in(struct rest *r, const struct rv_rest_opts *opts, rv_err **err
         rc = check_address(opts->document, "document", &document, err);
     if (rc < 0)
         return rc;
-    r->is_one_origin = !opts->url[0] || (is_url && rv_mcp_url_same_origin(&server, &document));
+    r->is_one_origin = !opts->url[0] || (is_url && rv_mcp_url_has_same_origin(&server, &document));
     r->document = rv_str_dup(rv_str_of(opts->document));
     r->url = rv_str_dup(rv_str_of(opts->url));
     r->ca_file = opts->ca_file ? rv_str_dup(rv_str_of(opts->ca_file)) : NULL;

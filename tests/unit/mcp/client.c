@@ -173,7 +173,7 @@ START_TEST(the_status_of_http_decides_the_era)
                                      .status = statuses[_i].status,
                                      .text = "status",
                                      .body = rv_str_of(statuses[_i].body)};
-    ck_assert_int_eq(rv_mcp_client_failed(p.client, p.sent_id, &f, p.now_us, NULL), 0);
+    ck_assert_int_eq(rv_mcp_client_on_failure(p.client, p.sent_id, &f, p.now_us, NULL), 0);
     peer_drain(&p);
     ck_assert_str_eq(p.method, statuses[_i].method);
     ck_assert_int_eq(p.n_dead, statuses[_i].n_dead);
@@ -211,12 +211,12 @@ START_TEST(a_session_that_expired_is_begun_again_and_the_request_sent_once_more)
 
     peer_be_legacy(&p);
     peer_call(&p);
-    ck_assert_int_eq(rv_mcp_client_failed(p.client, p.sent_id, &f, p.now_us, NULL), 0);
+    ck_assert_int_eq(rv_mcp_client_on_failure(p.client, p.sent_id, &f, p.now_us, NULL), 0);
     peer_drain(&p);
     ck_assert_str_eq(p.method, "initialize");
     peer_answer(&p, INITIALIZED);
     ck_assert_str_eq(p.method, "tools/call");
-    ck_assert_int_eq(rv_mcp_client_failed(p.client, p.sent_id, &f, p.now_us, NULL), 0);
+    ck_assert_int_eq(rv_mcp_client_on_failure(p.client, p.sent_id, &f, p.now_us, NULL), 0);
     peer_drain(&p);
     ck_assert_int_eq(p.n_done, 1); /* not without end */
     ck_assert_str_eq(p.code, "session_expired");

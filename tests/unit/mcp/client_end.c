@@ -80,7 +80,7 @@ START_TEST(changes_are_told_once_until_they_are_looked_at)
 
     peer_be_legacy(&p);
     for (int i = 0; i < 1000; i++)
-        ck_assert_int_eq(rv_mcp_client_message(p.client, rv_str_of(text), NULL), 0);
+        ck_assert_int_eq(rv_mcp_client_on_message(p.client, rv_str_of(text), NULL), 0);
     peer_drain(&p);
     ck_assert_int_eq(p.n_changed, 1);
     peer_say(&p, "%s", text);
@@ -211,13 +211,13 @@ START_TEST(a_dead_link_ends_all_requests)
     peer_be_legacy(&p);
     peer_call(&p);
     peer_call(&p);
-    ck_assert_int_eq(rv_mcp_client_failed(p.client, 0, &f, p.now_us, NULL), 0);
+    ck_assert_int_eq(rv_mcp_client_on_failure(p.client, 0, &f, p.now_us, NULL), 0);
     peer_drain(&p);
     ck_assert_int_eq(p.n_done, 2);
     ck_assert_int_eq(p.n_dead, 1);
     ck_assert_str_eq(p.code, "server_exited");
     ck_assert(rv_mcp_client_is_dead(p.client));
-    ck_assert_int_eq(rv_mcp_client_message(p.client, RV_STR_LIT("{}"), NULL), 0);
+    ck_assert_int_eq(rv_mcp_client_on_message(p.client, RV_STR_LIT("{}"), NULL), 0);
     ck_assert_ptr_null(rv_mcp_client_next(p.client));
     peer_end(&p);
 }

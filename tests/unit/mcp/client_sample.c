@@ -48,8 +48,8 @@ static void answer(struct peer *p, int64_t sample, const char *text, const char 
     json_object *result = NULL;
 
     if (text)
-        ck_assert_int_eq(rv_mcp_sampling_result(text, "m", &result, NULL), 0);
-    ck_assert_int_eq(rv_mcp_client_sampled(p->client, p->sample_ask, sample, result, why, NULL), 0);
+        ck_assert_int_eq(rv_mcp_sampling_build_result(text, "m", &result, NULL), 0);
+    ck_assert_int_eq(rv_mcp_client_answer_sample(p->client, p->sample_ask, sample, result, why, NULL), 0);
     json_object_put(result);
     peer_drain(p);
 }
@@ -196,7 +196,7 @@ START_TEST(what_a_server_asks_is_one_prompt_of_texts)
     rv_buf got = RV_BUF_INIT(RV_MCP_MAX_PROMPT);
     rv_err *err = NULL;
 
-    int rc = rv_mcp_sampling_prompt(params, &got, &err);
+    int rc = rv_mcp_sampling_write_prompt(params, &got, &err);
     if (prompts[_i].want[0] == '!') {
         ck_assert_int_eq(rc, RV_E_INVALID);
         ck_assert_msg(strstr(rv_err_text(err), prompts[_i].want + 1) != NULL, "%s", rv_err_text(err));

@@ -29,7 +29,7 @@ START_TEST(a_value_is_sent_as_it_is_or_encoded)
 {
     rv_buf b = RV_BUF_INIT(1000);
 
-    rv_mcp_header_value(rv_str_of(values[_i].value), &b);
+    rv_mcp_header_write_value(rv_str_of(values[_i].value), &b);
     ck_assert_str_eq(rv_buf_cstr(&b), values[_i].want);
     rv_buf_fini(&b);
 }
@@ -221,7 +221,7 @@ START_TEST(an_answer_means_what_its_status_type_and_end_say)
         struct rv_mcp_failure f;
         rv_buf text = RV_BUF_INIT(1024);
         rv_mcp_answer_init(&a, answers[_i].id, flags & STREAM, count, &n);
-        ck_assert_int_eq(rv_mcp_answer_head(&a, &head, NULL), 0);
+        ck_assert_int_eq(rv_mcp_answer_on_head(&a, &head, NULL), 0);
         for (size_t at = 0; at < body.len; at += step)
             ck_assert_int_eq(
                 rv_mcp_answer_read(&a, (rv_str){body.ptr + at, step < body.len - at ? step : body.len - at}, NULL), 0);
@@ -255,7 +255,7 @@ START_TEST(an_answer_is_bounded)
         for (size_t k = 0; i == 2 && k < PIECE; k += LINE)
             piece[k] = '\n';
         rv_mcp_answer_init(&a, 7, false, count, &n);
-        ck_assert_int_eq(rv_mcp_answer_head(&a, &head, NULL), 0);
+        ck_assert_int_eq(rv_mcp_answer_on_head(&a, &head, NULL), 0);
         while (rc == 0 && sent < RV_MCP_MAX_STREAM + 2 * (size_t)PIECE) {
             rc = rv_mcp_answer_read(&a, (rv_str){piece, PIECE}, NULL);
             sent += PIECE;
@@ -279,7 +279,7 @@ START_TEST(the_body_of_a_failure_is_cut)
 
     memset(body, 'x', sizeof body);
     rv_mcp_answer_init(&a, 7, false, count, &n);
-    ck_assert_int_eq(rv_mcp_answer_head(&a, &head, NULL), 0);
+    ck_assert_int_eq(rv_mcp_answer_on_head(&a, &head, NULL), 0);
     ck_assert_int_eq(rv_mcp_answer_read(&a, (rv_str){body, sizeof body}, NULL), 0);
     ck_assert_int_eq(rv_mcp_answer_end(&a, false, &text, &f), RV_MCP_FAILED);
     ck_assert_uint_eq(f.body.len, RV_MCP_MAX_FAILURE);
@@ -312,7 +312,7 @@ static const struct {
 START_TEST(parameters_of_a_challenge_are_found)
 {
     rv_buf b = RV_BUF_INIT(100);
-    bool has = rv_mcp_challenge(rv_str_of(challenges[_i].value), challenges[_i].name, &b);
+    bool has = rv_mcp_challenge_read(rv_str_of(challenges[_i].value), challenges[_i].name, &b);
 
     ck_assert_msg(has == (challenges[_i].want != NULL), "%s", challenges[_i].value);
     if (has)

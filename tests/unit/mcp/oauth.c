@@ -61,9 +61,9 @@ START_TEST(a_user_in_an_address_is_seen)
     ck_assert(rv_str_is(u.host, "a.example"));
     ck_assert(rv_mcp_url_read(RV_STR_LIT("https://A.example/x"), &v));
     ck_assert(!v.has_user);
-    ck_assert(rv_mcp_url_same_origin(&u, &v));
+    ck_assert(rv_mcp_url_has_same_origin(&u, &v));
     ck_assert(rv_mcp_url_read(RV_STR_LIT("http://a.example:443/x"), &v));
-    ck_assert(!rv_mcp_url_same_origin(&u, &v));
+    ck_assert(!rv_mcp_url_has_same_origin(&u, &v));
 }
 END_TEST
 
@@ -480,8 +480,8 @@ static int flow(int i, json_object *kept, rv_err **err)
             break;
         }
         check_step(flows[i].what, s, t->want);
-        rc = s->kind == RV_OAUTH_ASK ? rv_oauth_redirected(o, rv_str_of(t->answer), NOW, err)
-                                     : rv_oauth_answer(o, t->status, rv_str_of(t->answer), NOW, err);
+        rc = s->kind == RV_OAUTH_ASK ? rv_oauth_on_redirect(o, rv_str_of(t->answer), NOW, err)
+                                     : rv_oauth_on_answer(o, t->status, rv_str_of(t->answer), NOW, err);
     }
     rv_oauth_free(o);
     return rc;
@@ -515,12 +515,12 @@ START_TEST(a_token_is_sent_until_shortly_before_its_end)
     json_object *kept = json_tokener_parse("{\"access_token\":\"t\",\"expires_at\":1000}");
     rv_buf b = RV_BUF_INIT(100);
 
-    ck_assert(rv_oauth_token(kept, INT64_C(970) * 1000000, &b));
-    ck_assert(!rv_oauth_token(kept, INT64_C(971) * 1000000, &b));
+    ck_assert(rv_oauth_read_token(kept, INT64_C(970) * 1000000, &b));
+    ck_assert(!rv_oauth_read_token(kept, INT64_C(971) * 1000000, &b));
     json_object_object_del(kept, "expires_at");
-    ck_assert(rv_oauth_token(kept, NOW, &b));
+    ck_assert(rv_oauth_read_token(kept, NOW, &b));
     ck_assert_str_eq(rv_buf_cstr(&b), "tt");
-    ck_assert(!rv_oauth_token(NULL, NOW, &b));
+    ck_assert(!rv_oauth_read_token(NULL, NOW, &b));
     rv_buf_fini(&b);
     json_object_put(kept);
 }

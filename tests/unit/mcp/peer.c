@@ -74,7 +74,7 @@ void peer_say(struct peer *p, const char *fmt, ...)
     va_start(args, fmt);
     rv_buf_vprintf(&text, fmt, args);
     va_end(args);
-    ck_assert_int_eq(rv_mcp_client_message(p->client, rv_buf_str(&text), NULL), 0);
+    ck_assert_int_eq(rv_mcp_client_on_message(p->client, rv_buf_str(&text), NULL), 0);
     rv_buf_fini(&text);
     peer_drain(p);
 }

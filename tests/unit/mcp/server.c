@@ -237,13 +237,13 @@ START_TEST(tells_progress_and_logs_only_to_those_who_asked)
     say(&t, REQUEST("2", "tools/call", "{\"name\":\"a\",\"_meta\":{\"progressToken\":7}}"));
     say(&t, REQUEST("3", "tools/call", "{\"name\":\"a\",\"_meta\":{\"progressToken\":[]}}"));
     ck_assert(rv_mcp_server_listens(t.s, 1) && !rv_mcp_server_listens(t.s, 2));
-    ck_assert_int_eq(rv_mcp_server_progress(t.s, 1, &(const struct rv_mcp_progress){.n = 0, .total = 10, .text = "go"},
-                                            &t.out, NULL),
+    ck_assert_int_eq(rv_mcp_server_tell_progress(
+                         t.s, 1, &(const struct rv_mcp_progress){.n = 0, .total = 10, .text = "go"}, &t.out, NULL),
                      0);
-    ck_assert_int_eq(rv_mcp_server_progress(
+    ck_assert_int_eq(rv_mcp_server_tell_progress(
                          t.s, 1, &(const struct rv_mcp_progress){.n = 0, .total = 10, .text = "again"}, &t.out, NULL),
                      0);
-    ck_assert_int_eq(rv_mcp_server_progress(
+    ck_assert_int_eq(rv_mcp_server_tell_progress(
                          t.s, 2, &(const struct rv_mcp_progress){.n = 1, .total = 0, .text = "other"}, &t.out, NULL),
                      0);
     ck_assert_int_eq(rv_mcp_server_log(t.s, 1, data, &t.out, NULL), 0);
@@ -273,8 +273,8 @@ START_TEST(a_cancelled_call_has_no_answer)
         say(&t, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":\"2\"}}"),
         "stop 1\n");
     ck_assert(!rv_mcp_server_has_call(t.s, 1));
-    ck_assert_int_eq(rv_mcp_server_progress(t.s, 1, &(const struct rv_mcp_progress){.n = 1, .total = 0, .text = "late"},
-                                            &t.out, NULL),
+    ck_assert_int_eq(rv_mcp_server_tell_progress(
+                         t.s, 1, &(const struct rv_mcp_progress){.n = 1, .total = 0, .text = "late"}, &t.out, NULL),
                      0);
     ck_assert_int_eq(
         rv_mcp_server_fail(t.s, 1, &(const struct rv_mcp_server_error){.code = RV_MCP_INTERNAL_ERROR, .text = "late"},
@@ -396,7 +396,7 @@ START_TEST(modern_requests_say_what_they_are)
         "clientCapabilities");
     expect(say(&t, REQUEST("5", "ping", "{" META("") "}")), "-32601");
     expect(say(&t, REQUEST("6", "resources/read", "{\"uri\":\"a\"," META("") "}")), "do 1 4");
-    ck_assert_int_eq(rv_mcp_server_no_resource(t.s, 1, "a", &t.out, NULL), 0);
+    ck_assert_int_eq(rv_mcp_server_refuse_resource(t.s, 1, "a", &t.out, NULL), 0);
     expect(ordered(&t), "\"id\":6,\"error\":{\"code\":-32602");
     end(&t);
 
@@ -409,7 +409,7 @@ START_TEST(modern_requests_say_what_they_are)
     t = begin(&opts);
     say(&t, INITIALIZE("2025-11-25", "{}"));
     expect(say(&t, REQUEST("6", "resources/read", "{\"uri\":\"a\"," META("") "}")), "do 1 4"); /* legacy, as agreed */
-    ck_assert_int_eq(rv_mcp_server_no_resource(t.s, 1, "a", &t.out, NULL), 0);
+    ck_assert_int_eq(rv_mcp_server_refuse_resource(t.s, 1, "a", &t.out, NULL), 0);
     expect(ordered(&t), "\"id\":6,\"error\":{\"code\":-32002,\"message\":\"unknown resource; resources/templates/list "
                         "has the forms of addresses\",\"data\":{\"uri\":\"a\"}}");
     end(&t);

@@ -170,7 +170,7 @@ START_TEST(of_two_tools_of_a_name_the_first_counts)
     struct world w;
 
     begin(&w);
-    ck_assert_int_eq(rv_mcp_catalog_unique(&w.servers[0], tools, w.findings, &unique, NULL), 0);
+    ck_assert_int_eq(rv_mcp_catalog_build_unique(&w.servers[0], tools, w.findings, &unique, NULL), 0);
     ck_assert_str_eq(json_object_to_json_string_ext(unique, JSON_C_TO_STRING_PLAIN),
                      "[7,{\"name\":\"x\",\"inputSchema\":7},{},{\"name\":\"X\"},7,{},{\"name\":\"y\"}]");
     ck_assert_uint_eq(rv_findings_n(w.findings), 2);
@@ -306,7 +306,7 @@ START_TEST(results_become_standard_results)
     ck_assert_int_eq(rv_mcp_catalog_finish(w.catalog, NULL), 0);
     const struct rv_mcp_tool *t = rv_mcp_catalog_find(w.catalog, RV_STR_LIT("x"), &info);
     json_object *result = json(results[_i].result);
-    ck_assert_int_eq(rv_mcp_tool_result(t, result, &told, NULL), 0);
+    ck_assert_int_eq(rv_mcp_tool_read_result(t, result, &told, NULL), 0);
     ck_assert_pstr_eq(told.code, results[_i].code);
     ck_assert_msg(strstr(rv_buf_cstr(&text), results[_i].text), "%s", rv_buf_cstr(&text));
     ck_assert_int_eq(note.len > 0, results[_i].validation == RV_MCP_OUTPUT_WARN);
@@ -343,7 +343,7 @@ START_TEST(results_stay_as_they_were_called_for)
     ck_assert_int_eq(rv_mcp_catalog_finish(w.catalog, NULL), 0);
     const struct rv_mcp_tool *t = rv_mcp_catalog_find(w.catalog, RV_STR_LIT("x"), &info);
     json_object *result = json(called[_i].result);
-    ck_assert_int_eq(rv_mcp_tool_result(t, result, &told, NULL), 0);
+    ck_assert_int_eq(rv_mcp_tool_read_result(t, result, &told, NULL), 0);
     ck_assert_ptr_null(told.code);
     ck_assert_str_eq(rv_buf_cstr(&text), called[_i].text);
     json_object_put(result);
@@ -413,7 +413,7 @@ START_TEST(blocks_that_are_not_the_data_are_content_for_the_model)
     ck_assert_int_eq(rv_mcp_catalog_finish(w.catalog, NULL), 0);
     const struct rv_mcp_tool *t = rv_mcp_catalog_find(w.catalog, RV_STR_LIT("x"), &info);
     json_object *result = json(blocks[_i].result);
-    ck_assert_int_eq(rv_mcp_tool_result(t, result, &told, NULL), 0);
+    ck_assert_int_eq(rv_mcp_tool_read_result(t, result, &told, NULL), 0);
     ck_assert_pstr_eq(told.code, blocks[_i].code);
     ck_assert_msg(strstr(rv_buf_cstr(&text), blocks[_i].text), "%s", rv_buf_cstr(&text));
     ck_assert_msg(strstr(rv_buf_cstr(&note), blocks[_i].note), "%s", rv_buf_cstr(&note));
@@ -441,11 +441,11 @@ START_TEST(more_blocks_than_a_model_can_use_fail_the_call)
     const struct rv_mcp_tool *t = rv_mcp_catalog_find(w.catalog, RV_STR_LIT("x"), &info);
     for (int i = 0; i < RV_TOOL_MAX_PARTS; i++)
         json_object_array_add(list, json("{\"type\":\"resource_link\",\"uri\":\"a:b\"}"));
-    ck_assert_int_eq(rv_mcp_tool_result(t, result, &told, NULL), 0);
+    ck_assert_int_eq(rv_mcp_tool_read_result(t, result, &told, NULL), 0);
     ck_assert_ptr_null(told.code);
     json_object_array_add(list, json("{\"type\":\"text\",\"text\":\"a\"}"));
     rv_buf_clear(&text);
-    ck_assert_int_eq(rv_mcp_tool_result(t, result, &told, NULL), 0);
+    ck_assert_int_eq(rv_mcp_tool_read_result(t, result, &told, NULL), 0);
     ck_assert_pstr_eq(told.code, "invalid_result");
     json_object_put(result);
     rv_buf_fini(&text);
@@ -469,7 +469,7 @@ START_TEST(a_call_carries_its_key_and_the_headers_of_its_arguments)
     ck_assert_int_eq(rv_mcp_catalog_finish(w.catalog, NULL), 0);
     const struct rv_mcp_tool *t = rv_mcp_catalog_find(w.catalog, RV_STR_LIT("x"), &info);
     json_object *args = json("{\"r\":\"eu\",\"n\":7,\"o\":null}");
-    ck_assert_int_eq(rv_mcp_tool_request(t, args, "k1", &r, NULL), 0);
+    ck_assert_int_eq(rv_mcp_tool_build_request(t, args, "k1", &r, NULL), 0);
     ck_assert_str_eq(r.method, "tools/call");
     rv_json_write(r.params, &text);
     rv_json_write(r.headers, &text);

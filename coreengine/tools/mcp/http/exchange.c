@@ -179,7 +179,7 @@ static void on_head(void *self, const struct rv_http_head *head)
     if (x->is_first && head->status >= 200 && head->status < 300 &&
         !rv_mcp_session_read(rv_http_header(head, "mcp-session-id"), x->w->session))
         x->w->session[0] = '\0';
-    if (rv_mcp_answer_head(&x->answer, &h, &why) < 0) {
+    if (rv_mcp_answer_on_head(&x->answer, &h, &why) < 0) {
         fail_err(x, RV_MCP_FAULT_LOCAL, why);
         rv_http_cancel(x->call);
         x->call = NULL;

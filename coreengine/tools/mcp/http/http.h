@@ -119,7 +119,7 @@ struct rv_mcp_login_opts {
     void *self;
 };
 /** Blocks until the token is kept. RV_E_TIMEOUT, RV_E_DENIED, RV_E_IO (no port, no browser), and what
- *  rv_oauth_answer() says. */
+ *  rv_oauth_on_answer() says. */
 RV_MUST_CHECK int rv_mcp_login(const struct rv_mcp_login_opts *opts, rv_err **err);
 
 #endif

@@ -109,7 +109,7 @@ static bool has_newer(rv_mcp_tokens *t)
     if (read_file(t->texts[FILE_NAME], &fresh, NULL) < 0)
         return false;
     bool is_newer = rv_json_get_text(fresh, "access_token", &theirs) && !rv_str_is(rv_buf_str(&t->refused), theirs) &&
-                    rv_oauth_token(fresh, now_us(t), &token);
+                    rv_oauth_read_token(fresh, now_us(t), &token);
     if (is_newer) {
         json_object_put(t->kept);
         t->kept = json_object_get(fresh);
@@ -196,9 +196,9 @@ static void on_end(void *self, const struct rv_http_end *end)
     else if (end->fault != RV_HTTP_OK && rv_oauth_step(t->oauth)->body.len)
         rc = RV_FAIL(&problem, RV_E_IO, "%s", end->text);
     else
-        rc =
-            rv_oauth_answer(t->oauth, end->fault == RV_HTTP_OK ? t->status : 0,
-                            end->fault == RV_HTTP_OK ? rv_buf_str(&t->answer) : (rv_str){NULL, 0}, now_us(t), &problem);
+        rc = rv_oauth_on_answer(t->oauth, end->fault == RV_HTTP_OK ? t->status : 0,
+                                end->fault == RV_HTTP_OK ? rv_buf_str(&t->answer) : (rv_str){NULL, 0}, now_us(t),
+                                &problem);
     if (rc == 0)
         rc = perform(t, &problem);
     if (rc < 0)
@@ -283,7 +283,7 @@ static int begin(rv_mcp_tokens *t, int status, rv_str challenge, rv_err **err)
 
 bool rv_mcp_tokens_get(const rv_mcp_tokens *t, rv_buf *out)
 {
-    return rv_oauth_token(t->kept, now_us(t), out);
+    return rv_oauth_read_token(t->kept, now_us(t), out);
 }
 
 int rv_mcp_tokens_renew(rv_mcp_tokens *t, const struct rv_mcp_refusal *why, struct rv_mcp_wait *w, rv_err **err)
@@ -326,7 +326,7 @@ int rv_mcp_tokens_redirected(rv_mcp_tokens *t, rv_str query, rv_err **err)
 {
     if (!t->oauth)
         return RV_FAIL(err, RV_E_STATE, "no login is under way");
-    int rc = rv_oauth_redirected(t->oauth, query, now_us(t), err);
+    int rc = rv_oauth_on_redirect(t->oauth, query, now_us(t), err);
     if (rc == 0)
         rc = perform(t, err);
     return rc;
