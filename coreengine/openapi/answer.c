@@ -91,7 +91,7 @@ static int add_error(json_object *content, const struct rv_openapi_answer *a, rv
     return rc < 0 ? rc : add_text(content, rv_buf_str(&text), err);
 }
 
-int rv_openapi_result(const struct rv_openapi_answer *a, json_object **out, rv_err **err)
+int rv_openapi_build_result(const struct rv_openapi_answer *a, json_object **out, rv_err **err)
 {
     struct rv_json_build b = {.err = err};
     json_object *to = json_object_new_object();

@@ -32,8 +32,8 @@ struct rv_openapi_opts {
 /** The operations as definitions of tools, an array that is the caller's. One that cannot be a tool has the member
  *  RV_MCP_REFUSED, a text that says why. RV_E_INVALID: the document has no operations, or no address that may be used;
  *  RV_E_LIMIT, RV_E_NOMEM. */
-RV_MUST_CHECK int rv_openapi_tools(json_object *document, const struct rv_openapi_opts *opts, json_object **out,
-                                   rv_err **err);
+RV_MUST_CHECK int rv_openapi_build_tools(json_object *document, const struct rv_openapi_opts *opts, json_object **out,
+                                         rv_err **err);
 
 /* A request. */
 struct rv_openapi_request {
@@ -44,8 +44,9 @@ struct rv_openapi_request {
 void rv_openapi_request_fini(struct rv_openapi_request *r); /* fine on a zeroed one */
 /** The request of a call. operation: RV_MCP_OPERATION of the definition; args: an object. key: the
  *  idempotency key; "": none. RV_E_INVALID: an argument cannot be sent, or the operation is not one. */
-RV_MUST_CHECK int rv_openapi_request(json_object *operation, json_object *args, const struct rv_openapi_opts *opts,
-                                     const char *key, struct rv_openapi_request *out, rv_err **err);
+RV_MUST_CHECK int rv_openapi_build_request(json_object *operation, json_object *args,
+                                           const struct rv_openapi_opts *opts, const char *key,
+                                           struct rv_openapi_request *out, rv_err **err);
 
 /* What it points to is borrowed for the call. */
 struct rv_openapi_answer {
@@ -55,5 +56,5 @@ struct rv_openapi_answer {
 };
 /** The result of a call, the caller's: data of JSON, a text, or a block with bytes; an error status is an error of the
  *  tool. RV_E_INVALID: the body is not what its type says; RV_E_NOMEM. */
-RV_MUST_CHECK int rv_openapi_result(const struct rv_openapi_answer *a, json_object **out, rv_err **err);
+RV_MUST_CHECK int rv_openapi_build_result(const struct rv_openapi_answer *a, json_object **out, rv_err **err);
 #endif

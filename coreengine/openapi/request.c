@@ -325,8 +325,8 @@ static int write_base(const struct openapi_operation *o, const struct rv_openapi
     return openapi_base(NULL, &there, out, err);
 }
 
-int rv_openapi_request(json_object *operation, json_object *args, const struct rv_openapi_opts *opts, const char *key,
-                       struct rv_openapi_request *out, rv_err **err)
+int rv_openapi_build_request(json_object *operation, json_object *args, const struct rv_openapi_opts *opts,
+                             const char *key, struct rv_openapi_request *out, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf url = RV_BUF_INIT(RV_OPENAPI_MAX_URL);
     struct rv_openapi_request r = {.body = RV_BUF_INIT(RV_JSON_MAX_BYTES)};

@@ -257,7 +257,7 @@ static int add_path(struct making *m, const char *path, json_object *item, rv_er
     return rc;
 }
 
-int rv_openapi_tools(json_object *document, const struct rv_openapi_opts *opts, json_object **out, rv_err **err)
+int rv_openapi_build_tools(json_object *document, const struct rv_openapi_opts *opts, json_object **out, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf base = RV_BUF_INIT(RV_OPENAPI_MAX_URL);
     json_object *paths = rv_json_get_obj(document, "paths");

@@ -32,7 +32,7 @@ static int call(json_object *tool, const struct rv_openapi_opts *how)
     json_object_object_get_ex(tool, RV_MCP_OPERATION, &operation);
     int rc = rv_json_parse(rv_str_of(text), NULL, &args, NULL);
     if (rc == 0)
-        rc = rv_openapi_request(operation, args, how, "k", &r, NULL);
+        rc = rv_openapi_build_request(operation, args, how, "k", &r, NULL);
     rv_openapi_request_fini(&r);
     json_object_put(args);
     return rc;
@@ -45,7 +45,7 @@ static int tools_and_calls(void)
 
     int rc = rv_openapi_read(rv_str_of(document_text), "o.yaml", &document, NULL);
     if (rc == 0)
-        rc = rv_openapi_tools(document, &how, &tools, NULL);
+        rc = rv_openapi_build_tools(document, &how, &tools, NULL);
     if (rc == 0)
         rc = call(json_object_array_get_idx(tools, 0), &how);
     json_object_put(document);
@@ -66,7 +66,7 @@ static int answers(void)
 
     for (size_t i = 0; i < RV_COUNT(all) && rc == 0; i++) {
         json_object *result = NULL;
-        rc = rv_openapi_result(&all[i], &result, NULL);
+        rc = rv_openapi_build_result(&all[i], &result, NULL);
         json_object_put(result);
     }
     return rc;

@@ -33,7 +33,7 @@ static void call(json_object *tool, const struct rv_openapi_opts *how)
     json_object *args = arguments_of(tool), *operation = NULL;
 
     require(json_object_object_get_ex(tool, RV_MCP_OPERATION, &operation));
-    int rc = rv_openapi_request(operation, args, how, "k", &r, NULL);
+    int rc = rv_openapi_build_request(operation, args, how, "k", &r, NULL);
     require(rc == 0 || rc == RV_E_INVALID || rc == RV_E_LIMIT);
     if (rc == 0) {
         require(strncmp(r.url, "https://api.test/", 17) == 0);
@@ -55,7 +55,7 @@ RV_FUZZ_TARGET(openapi)
 
     if (rv_openapi_read((rv_str){(const char *)data, size}, "document", &document, NULL) < 0)
         return 0;
-    int rc = rv_openapi_tools(document, &how, &tools, NULL);
+    int rc = rv_openapi_build_tools(document, &how, &tools, NULL);
     for (size_t i = 0; rc == 0 && i < json_object_array_length(tools); i++) {
         json_object *tool = json_object_array_get_idx(tools, i);
         require(rv_json_get_text(tool, "name", &name) && strlen(name) >= 1 && strlen(name) <= RV_MCP_MAX_TOOL_NAME);

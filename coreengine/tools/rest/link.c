@@ -163,7 +163,7 @@ static void list_operations(struct exchange *x, rv_str text)
 
     int rc = rv_openapi_read(text, x->r->document, &document, &why);
     if (rc == 0)
-        rc = rv_openapi_tools(document, &how, &tools, &why);
+        rc = rv_openapi_build_tools(document, &how, &tools, &why);
     if (rc == 0) {
         result = json_object_new_object();
         rc = result ? rv_json_set_take(result, "tools", tools, &why) : RV_FAIL(&why, RV_E_NOMEM, "list operations");
@@ -267,7 +267,7 @@ static void conclude(struct exchange *x)
         fail_by_status(x);
     } else if (x->is_document) {
         list_operations(x, rv_buf_str(&x->body));
-    } else if (rv_openapi_result(&answer, &result, &why) < 0) {
+    } else if (rv_openapi_build_result(&answer, &result, &why) < 0) {
         set_failed(x, RV_MCP_FAULT_BAD_MESSAGE, why);
     } else {
         set_result(x, result);
@@ -370,7 +370,7 @@ static int refuse(struct exchange *x, rv_err *why, rv_err **err)
 
     rv_err_write_chain(why, &text);
     rv_err_free(why);
-    int rc = rv_openapi_result(&(struct rv_openapi_answer){.body = rv_buf_str(&text)}, &result, err);
+    int rc = rv_openapi_build_result(&(struct rv_openapi_answer){.body = rv_buf_str(&text)}, &result, err);
     if (rc == 0)
         set_result(x, result);
     return rc;
@@ -383,8 +383,9 @@ static int call(struct exchange *x, json_object *params, json_object *own_header
     rv_err *why = NULL;
     const char *key = rv_json_text_or(meta, RV_MCP_KEY_META, "");
 
-    int rc = args ? rv_openapi_request(rv_json_get_obj(meta, RV_MCP_OPERATION), args, &how, key, &x->request, &why)
-                  : RV_FAIL(&why, RV_E_INVALID, "the call has no arguments");
+    int rc = args
+                 ? rv_openapi_build_request(rv_json_get_obj(meta, RV_MCP_OPERATION), args, &how, key, &x->request, &why)
+                 : RV_FAIL(&why, RV_E_INVALID, "the call has no arguments");
     if (rc == 0)
         rc = add_own_headers(x, own_headers, &why);
     if (rc == 0)

@@ -31,7 +31,7 @@ START_TEST(an_answer_becomes_a_result)
                                         .url = "https://a.test/x"};
     json_object *got = NULL, *want = rv_kit_json(answers[_i].want);
 
-    ck_assert_int_eq(rv_openapi_result(&a, &got, NULL), 0);
+    ck_assert_int_eq(rv_openapi_build_result(&a, &got, NULL), 0);
     ck_assert_msg(rv_json_equal(got, want), "%s", json_object_to_json_string(got));
     json_object_put(got);
     json_object_put(want);
@@ -44,7 +44,7 @@ START_TEST(what_is_not_json_is_not_taken_for_it)
         .status = 200, .content_type = RV_STR_LIT("application/json"), .body = RV_STR_LIT("{\"a\":"), .url = ""};
     json_object *got = NULL;
 
-    ck_assert_int_eq(rv_openapi_result(&a, &got, NULL), RV_E_INVALID);
+    ck_assert_int_eq(rv_openapi_build_result(&a, &got, NULL), RV_E_INVALID);
     ck_assert_ptr_null(got);
 }
 END_TEST

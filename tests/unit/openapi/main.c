@@ -17,7 +17,7 @@ json_object *openapi_tools(const char *paths, const char *components)
     json_object *document = openapi_document(paths, components), *tools = NULL;
     const struct rv_openapi_opts how = {.url = "https://api.test/v1", .document_url = ""};
 
-    ck_assert_int_eq(rv_openapi_tools(document, &how, &tools, NULL), 0);
+    ck_assert_int_eq(rv_openapi_build_tools(document, &how, &tools, NULL), 0);
     json_object_put(document);
     return tools;
 }

@@ -40,7 +40,7 @@ START_TEST(each_argument_goes_to_its_place)
     struct rv_openapi_request r = {0};
     rv_buf seen = RV_BUF_INIT(4000);
 
-    ck_assert_int_eq(rv_openapi_request(o, args, &how, "k", &r, NULL), 0);
+    ck_assert_int_eq(rv_openapi_build_request(o, args, &how, "k", &r, NULL), 0);
     ck_assert_int_eq(strncmp(r.url, "https://api.test/v1/", 20), 0);
     rv_buf_puts(&seen, r.url + 19);
     for (size_t i = 0; i < r.headers.n; i++)
@@ -61,7 +61,7 @@ START_TEST(a_body_is_json_and_a_change_has_a_key)
     const struct rv_openapi_opts how = {.url = "https://api.test", .document_url = ""};
     struct rv_openapi_request r = {0};
 
-    ck_assert_int_eq(rv_openapi_request(o, args, &how, "run:1", &r, NULL), 0);
+    ck_assert_int_eq(rv_openapi_build_request(o, args, &how, "run:1", &r, NULL), 0);
     ck_assert_str_eq(r.method, "POST");
     ck_assert_str_eq(rv_buf_cstr(&r.body), "{\"b\":1.10,\"a\":null}");
     ck_assert_uint_eq(r.headers.n, 3);
@@ -104,7 +104,7 @@ START_TEST(an_argument_reaches_no_other_place)
     rv_buf text = RV_BUF_INIT(2000);
     rv_err *err = NULL;
 
-    ck_assert_int_eq(rv_openapi_request(o, args, &how, "", &r, &err), RV_E_INVALID);
+    ck_assert_int_eq(rv_openapi_build_request(o, args, &how, "", &r, &err), RV_E_INVALID);
     rv_err_write_chain(err, &text);
     ck_assert_msg(strstr(rv_buf_cstr(&text), refused[_i].why), "%s", rv_buf_cstr(&text));
     rv_buf_fini(&text);
@@ -122,13 +122,13 @@ START_TEST(a_kept_address_is_checked_again)
     struct rv_openapi_opts how = {.url = "", .document_url = "https://a.test/o.json"};
     struct rv_openapi_request r = {0};
 
-    ck_assert_int_eq(rv_openapi_request(o, args, &how, "", &r, NULL), 0);
+    ck_assert_int_eq(rv_openapi_build_request(o, args, &how, "", &r, NULL), 0);
     ck_assert_str_eq(r.url, "https://a.test/v1/a");
     rv_openapi_request_fini(&r);
     how.document_url = "https://b.test/o.json";
-    ck_assert_int_eq(rv_openapi_request(o, args, &how, "", &r, NULL), RV_E_DENIED);
+    ck_assert_int_eq(rv_openapi_build_request(o, args, &how, "", &r, NULL), RV_E_DENIED);
     how.document_url = "";
-    ck_assert_int_eq(rv_openapi_request(o, args, &how, "", &r, NULL), RV_E_DENIED);
+    ck_assert_int_eq(rv_openapi_build_request(o, args, &how, "", &r, NULL), RV_E_DENIED);
     json_object_put(o);
     json_object_put(args);
 }

@@ -147,7 +147,7 @@ START_TEST(schemas_become_json_schema)
                   "{'openapi':'%s','paths':{'/':{'get':{'parameters':[{'name':'q','in':'query','schema':%s}]}}}}",
                   schemas[_i].version, schemas[_i].schema);
     json_object *document = rv_kit_json(rv_buf_cstr(&text)), *want = rv_kit_json(schemas[_i].want), *got = NULL;
-    ck_assert_int_eq(rv_openapi_tools(document, &how, &tools, NULL), 0);
+    ck_assert_int_eq(rv_openapi_build_tools(document, &how, &tools, NULL), 0);
     json_object *input = rv_json_get_obj(json_object_array_get_idx(tools, 0), "inputSchema");
     ck_assert(input && json_object_object_get_ex(rv_json_get_obj(input, "properties"), "q", &got));
     ck_assert_msg(rv_json_equal(got, want), "%s", json_object_to_json_string(got));
@@ -188,7 +188,7 @@ START_TEST(a_document_cannot_send_calls_elsewhere)
 
     rv_buf_printf(&text, "{'openapi':'3.1.0','servers':%s,'paths':{'/':{'get':{}}}}", addresses[_i].servers);
     json_object *document = rv_kit_json(rv_buf_cstr(&text));
-    int rc = rv_openapi_tools(document, &how, &tools, &err);
+    int rc = rv_openapi_build_tools(document, &how, &tools, &err);
     if (addresses[_i].want) {
         ck_assert_int_eq(rc, 0);
         RV_IGNORE(
@@ -252,7 +252,7 @@ START_TEST(large_documents_are_bounded)
         rv_buf_printf(&text, "%s%d", i ? "," : "", i);
     rv_buf_puts(&text, "]}}]},\"post\":{}}}}");
     ck_assert_int_eq(rv_openapi_read(rv_buf_str(&text), "api", &document, NULL), 0);
-    ck_assert_int_eq(rv_openapi_tools(document, &how, &tools, NULL), 0);
+    ck_assert_int_eq(rv_openapi_build_tools(document, &how, &tools, NULL), 0);
     ck_assert(rv_json_get_text(json_object_array_get_idx(tools, 0), RV_MCP_REFUSED, &why));
     ck_assert_msg(strstr(why, "its schemas have more than 256 KiB"), "%s", why);
     ck_assert(!rv_json_get_text(json_object_array_get_idx(tools, 1), RV_MCP_REFUSED, &why));
@@ -265,7 +265,7 @@ START_TEST(large_documents_are_bounded)
         rv_buf_printf(&text, ",\"/%d\":{\"get\":{}}", i);
     rv_buf_puts(&text, "}}");
     ck_assert_int_eq(rv_openapi_read(rv_buf_str(&text), "api", &document, NULL), 0);
-    ck_assert_int_eq(rv_openapi_tools(document, &how, &tools, NULL), RV_E_LIMIT);
+    ck_assert_int_eq(rv_openapi_build_tools(document, &how, &tools, NULL), RV_E_LIMIT);
     json_object_put(document);
     rv_buf_fini(&text);
 }
