@@ -100,7 +100,7 @@ static int make_brief(rv_visit *v, rv_err **err)
     const struct rv_planner_opts opts = planner_opts(v);
     rv_buf text = RV_BUF_INIT(RV_TEMPLATE_MAX_OUTPUT);
 
-    rv_plan_brief(v->planned->catalog, &opts, &text);
+    rv_plan_write_brief(v->planned->catalog, &opts, &text);
     int rc = rv_buf_check(&text, "what a planner is told", err);
     if (rc == 0)
         v->planned->brief = rv_buf_steal(&text, &v->planned->brief_len);
@@ -119,7 +119,7 @@ static int make_offer(rv_visit *v, rv_err **err)
     if (!list)
         json_object_put(tool);
     if (rc == 0)
-        rc = rv_plan_schema(v->planned->catalog, &opts, &schema, err);
+        rc = rv_plan_build_schema(v->planned->catalog, &opts, &schema, err);
     if (rc == 0)
         rc = RV_SET(tool, err, RV_M_TEXT("name", RV_PLAN_TOOL), RV_M_TEXT("description", DESCRIPTION));
     if (rc == 0)

@@ -96,7 +96,7 @@ void rv_artifact_write(const struct rv_artifact *artifact, const char *title, rv
 
 /** The output schema of a tool that returns wrapped artifacts.
  *  @param artifact the schema of the artifact, of which *out takes a reference; NULL: any object */
-RV_MUST_CHECK int rv_artifact_schema(json_object *artifact, json_object **out, rv_err **err);
+RV_MUST_CHECK int rv_artifact_build_schema(json_object *artifact, json_object **out, rv_err **err);
 /* What such a tool made. Borrowed for the call. */
 struct rv_artifact_made {
     json_object *artifact;

@@ -207,7 +207,7 @@ static void put_tool(const struct rv_plan_tool *t, const struct rv_planner_opts 
     put_output(t, opts, out);
 }
 
-void rv_plan_brief(const rv_plan_catalog *catalog, const struct rv_planner_opts *opts, rv_buf *out)
+void rv_plan_write_brief(const rv_plan_catalog *catalog, const struct rv_planner_opts *opts, rv_buf *out)
 {
     static const struct rv_planner_opts defaults;
 

@@ -460,7 +460,7 @@ const struct rv_plan_tool *rv_plan_find(const rv_plan_catalog *catalog, rv_str n
     return found;
 }
 
-const struct rv_plan_tool *rv_plan_candidate(const rv_plan_catalog *catalog, rv_str name, size_t i)
+const struct rv_plan_tool *rv_plan_candidate_at(const rv_plan_catalog *catalog, rv_str name, size_t i)
 {
     return catalog->names->items[first_of(catalog->names, name) + i].tool;
 }

@@ -62,7 +62,7 @@ void rv_plan_catalog_free(rv_plan_catalog *catalog);
  *  @return NULL: unknown or ambiguous */
 const struct rv_plan_tool *rv_plan_find(const rv_plan_catalog *catalog, rv_str name, size_t *n_candidates);
 /** Candidate i < n_candidates, by visible name in the order of bytes. */
-const struct rv_plan_tool *rv_plan_candidate(const rv_plan_catalog *catalog, rv_str name, size_t i);
+const struct rv_plan_tool *rv_plan_candidate_at(const rv_plan_catalog *catalog, rv_str name, size_t i);
 
 #define RV_PLANNER_MAX_DESCRIPTION 1024 /* bytes of a tool's description that a planner sees: it sees all tools */
 
@@ -79,10 +79,10 @@ struct rv_planner_opts {
  *  @param opts NULL: the defaults
  *  @param out owned; it shares parts of the tools' schemas: read only
  *  @return 0, RV_E_NOMEM */
-RV_MUST_CHECK int rv_plan_schema(const rv_plan_catalog *catalog, const struct rv_planner_opts *opts, json_object **out,
-                                 rv_err **err);
+RV_MUST_CHECK int rv_plan_build_schema(const rv_plan_catalog *catalog, const struct rv_planner_opts *opts,
+                                       json_object **out, rv_err **err);
 /** The block for the system prompt of the planner. Texts of servers in it are short and without control characters. */
-void rv_plan_brief(const rv_plan_catalog *catalog, const struct rv_planner_opts *opts, rv_buf *out);
+void rv_plan_write_brief(const rv_plan_catalog *catalog, const struct rv_planner_opts *opts, rv_buf *out);
 /** The fields of an output that references may name, as the block has them: [{path, type}]; in a path, "[n]" stands for
  *  any index. At most 100 fields, and only those of four levels. */
 void rv_plan_fields_write(json_object *schema, rv_jw *w);

@@ -249,7 +249,8 @@ static void build_plan(struct rv_json_build *b, const rv_plan_catalog *c, const 
     rv_json_build(b, root, "additionalProperties", json_object_new_boolean(false));
 }
 
-int rv_plan_schema(const rv_plan_catalog *catalog, const struct rv_planner_opts *opts, json_object **out, rv_err **err)
+int rv_plan_build_schema(const rv_plan_catalog *catalog, const struct rv_planner_opts *opts, json_object **out,
+                         rv_err **err)
 {
     static const struct rv_planner_opts defaults;
     struct rv_json_build b = {err, 0};

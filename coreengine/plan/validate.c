@@ -247,7 +247,7 @@ static const char *const *list_candidates(struct rv_validation *c, rv_str name, 
     const char **names = take(c, n * sizeof *names);
 
     for (size_t i = 0; names && i < n; i++)
-        names[i] = rv_plan_candidate(c->catalog, name, i)->qualified;
+        names[i] = rv_plan_candidate_at(c->catalog, name, i)->qualified;
     return names;
 }
 

@@ -9,7 +9,7 @@ json_object *plan_typed_schema(struct rv_json_build *b, json_object *to, const c
     return schema;
 }
 
-int rv_artifact_schema(json_object *artifact, json_object **out, rv_err **err)
+int rv_artifact_build_schema(json_object *artifact, json_object **out, rv_err **err)
 {
     static const char *const members[] = {"context_id", "request_id", "trace_id", "user_id", "tool_name"};
     struct rv_json_build b = {err, 0};

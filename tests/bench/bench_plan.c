@@ -103,8 +103,8 @@ static void bench_planner(const rv_plan_catalog *catalog, int n)
     for (int i = 0; i < n; i++) {
         rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
         json_object *schema = NULL;
-        need(rv_plan_schema(catalog, &opts, &schema, NULL));
-        rv_plan_brief(catalog, &opts, &text);
+        need(rv_plan_build_schema(catalog, &opts, &schema, NULL));
+        rv_plan_write_brief(catalog, &opts, &text);
         need(text.rc);
         json_object_put(schema);
         rv_buf_fini(&text);

@@ -177,9 +177,9 @@ static int planner_of(bool any_of)
     int rc = make_catalog(&catalog);
 
     if (rc == 0)
-        rc = rv_plan_schema(catalog, &opts, &schema, NULL);
+        rc = rv_plan_build_schema(catalog, &opts, &schema, NULL);
     if (rc == 0)
-        rv_plan_brief(catalog, &opts, &text);
+        rv_plan_write_brief(catalog, &opts, &text);
     rv_jw fields = rv_jw_on(&text);
     if (rc == 0)
         rv_plan_fields_write(schema, &fields);
@@ -247,11 +247,11 @@ static int wrapped(void)
                      : RV_E_NOMEM;
 
     if (rc == 0)
-        rc = rv_artifact_schema(payload, &schema, NULL);
+        rc = rv_artifact_build_schema(payload, &schema, NULL);
     json_object_put(schema);
     schema = NULL;
     if (rc == 0)
-        rc = rv_artifact_schema(NULL, &schema, NULL);
+        rc = rv_artifact_build_schema(NULL, &schema, NULL);
     json_object_put(schema);
     json_object_put(result);
     json_object_put(payload);

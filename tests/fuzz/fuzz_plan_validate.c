@@ -89,9 +89,9 @@ static void give_planner(const rv_plan_catalog *catalog)
     rv_buf text = RV_BUF_INIT((size_t)64 << 20);
     json_object *schema = NULL;
 
-    if (rv_plan_schema(catalog, &opts, &schema, NULL) < 0)
+    if (rv_plan_build_schema(catalog, &opts, &schema, NULL) < 0)
         abort();
-    rv_plan_brief(catalog, &opts, &text);
+    rv_plan_write_brief(catalog, &opts, &text);
     if (text.rc < 0 || !rv_utf8_valid(rv_buf_str(&text), NULL))
         abort();
     json_object_put(schema);

@@ -191,9 +191,9 @@ static int plan_schema(json_object *in, rv_jw *out, rv_err **err)
     if (rc == 0)
         rc = read_count(in, "max_calls", &opts.max_calls, err);
     if (rc == 0)
-        rc = rv_plan_schema(catalog, &opts, &schema, err);
+        rc = rv_plan_build_schema(catalog, &opts, &schema, err);
     if (rc == 0) {
-        rv_plan_brief(catalog, &opts, &text);
+        rv_plan_write_brief(catalog, &opts, &text);
         rc = rv_buf_check(&text, "text for a planner", err);
     }
     if (rc == 0) {
@@ -270,7 +270,7 @@ static int artifact_wrap(json_object *in, rv_jw *out, rv_err **err)
     struct rv_artifact_context context = read_context(app_fn_any(in, "context"));
     json_object *schema = NULL, *result = NULL;
     const char *summary = rv_json_text_or(in, "summary", NULL);
-    int rc = rv_artifact_schema(app_fn_any(in, "artifact_schema"), &schema, err);
+    int rc = rv_artifact_build_schema(app_fn_any(in, "artifact_schema"), &schema, err);
 
     if (rc == 0)
         rc = rv_artifact_wrap(&(struct rv_artifact_made){app_fn_any(in, "artifact"), rv_json_text_or(in, "id", NULL),

@@ -146,7 +146,7 @@ static int write(const struct offer *o, const struct rv_app_loaded *l, const cha
         b.rc = app_mcp_input_schema(o, l, &input, err);
     rv_json_build(&b, tool, "inputSchema", input);
     if (b.rc == 0)
-        b.rc = rv_artifact_schema(NULL, &output, err);
+        b.rc = rv_artifact_build_schema(NULL, &output, err);
     rv_json_build(&b, tool, "outputSchema", output);
     write_hints(&b, tool, hints);
     if (o->kind != OFFER_QUERY) { /* each of the others is a run, which may take its time */

@@ -279,7 +279,7 @@ START_TEST(wrapped_artifacts_are_read)
         rv_artifact_wrap(&(struct rv_artifact_made){payload, "id-1", "draw", "2026-01-02T03:04:05Z", "drawn"}, &context,
                          &result, NULL),
         0);
-    ck_assert_int_eq(rv_artifact_schema(NULL, &schema, NULL), 0);
+    ck_assert_int_eq(rv_artifact_build_schema(NULL, &schema, NULL), 0);
     char *text = rv_kit_text(rv_json_get_arr(schema, "required"));
     ck_assert_str_eq(text, "[\"artifact_id\",\"artifact\",\"_metadata\"]");
     free(text);

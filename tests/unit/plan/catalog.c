@@ -84,7 +84,7 @@ START_TEST(names_are_unique)
     ck_assert_str_eq(rv_plan_find(c, RV_STR_LIT("web.find"), NULL)->server, "web");
     ck_assert_ptr_null(rv_plan_find(c, RV_STR_LIT("find"), &n));
     ck_assert_uint_eq(n, 2);
-    ck_assert_str_eq(rv_plan_candidate(c, RV_STR_LIT("find"), 1)->visible, "web.find");
+    ck_assert_str_eq(rv_plan_candidate_at(c, RV_STR_LIT("find"), 1)->visible, "web.find");
     ck_assert_ptr_null(rv_plan_find(c, RV_STR_LIT("fin"), &n));
     ck_assert_uint_eq(n, 0);
     rv_plan_catalog_free(c);
@@ -112,7 +112,7 @@ static json_object *schema_of(const char *tools, const struct rv_planner_opts *o
     rv_plan_catalog *c = make_catalog(tools);
     json_object *schema = NULL;
 
-    ck_assert_int_eq(rv_plan_schema(c, opts, &schema, NULL), 0);
+    ck_assert_int_eq(rv_plan_build_schema(c, opts, &schema, NULL), 0);
     rv_plan_catalog_free(c);
     return schema;
 }
@@ -180,7 +180,7 @@ static void expect_brief(const char *tools, const struct rv_planner_opts *opts, 
     rv_plan_catalog *c = make_catalog(tools);
     rv_buf got = RV_BUF_INIT(1000000);
 
-    rv_plan_brief(c, opts, &got);
+    rv_plan_write_brief(c, opts, &got);
     ck_assert_int_eq(got.rc, 0);
     ck_assert_msg(strstr(rv_buf_cstr(&got), want), "%s\nis not in\n%s", want, rv_buf_cstr(&got));
     rv_buf_fini(&got);
