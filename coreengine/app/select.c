@@ -65,7 +65,7 @@ int rv_app_select(rv_store *store, const struct rv_store_scope *scope, rv_str te
                                    .now_us = rv_app_now_us()};
 
     opts.tables = rv_rem_tables(&opts.n_tables);
-    int rc = r.rows ? rv_rem_sql(text, &opts, &sql, &fault, err) : RV_FAIL(err, RV_E_NOMEM, "read rows");
+    int rc = r.rows ? rv_rem_write_sql(text, &opts, &sql, &fault, err) : RV_FAIL(err, RV_E_NOMEM, "read rows");
     if (rc == 0) {
         const struct rv_store_ask ask = {.sql = &sql,
                                          .max_rows = RV_APP_MAX_SELECT,

@@ -118,7 +118,7 @@ int knowledge_asking_sql(struct asking *a, rv_err **err)
                                    .src = &a->q->sql_src};
 
     opts.tables = rv_rem_tables(&opts.n_tables);
-    int rc = rv_rem_sql(a->q->sql, &opts, &sql, &why, err);
+    int rc = rv_rem_write_sql(a->q->sql, &opts, &sql, &why, err);
     if (rc < 0) {
         if (why.code != RV_REM_OK)
             *a->fault = (struct rv_knowledge_fault){rv_rem_fault_text(why.code), why.line, why.col};

@@ -187,7 +187,7 @@ void rv_rem_sql_fini(struct rv_rem_sql *sql);
  * text, in PostgreSQL with COLLATE "C". The same statement, options and time give the same text.
  * @param out  on success; rv_rem_sql_fini() ends it
  * @return 0, a code of RV_REM_FAULTS, RV_E_NOMEM. The error has the place in text and a hint with the portable form */
-RV_MUST_CHECK int rv_rem_sql(rv_str text, const struct rv_rem_sql_opts *opts, struct rv_rem_sql *out,
-                             struct rv_rem_fault *fault, rv_err **err);
+RV_MUST_CHECK int rv_rem_write_sql(rv_str text, const struct rv_rem_sql_opts *opts, struct rv_rem_sql *out,
+                                   struct rv_rem_fault *fault, rv_err **err);
 
 #endif

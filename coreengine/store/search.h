@@ -110,11 +110,11 @@ RV_MUST_CHECK int rv_store_fail_embedding(rv_store *s, const struct rv_embedding
                                           rv_err **err);
 
 /* --- SQL that others wrote: one statement that reads, over the rows that a scope sees. A statement comes from
- * rv_rem_sql() (coreengine/rem), which lets nothing through but a subset that reads the tables of rv_rem_tables(). Here
- * those tables come to be: each is a part of a WITH clause, computed first and in full (MATERIALIZED), with the rows of
- * the scope alone; no condition, function or cast of the statement is ever applied to another row. Tenant and user are
- * parameters of the statement, which has none of its own. In PostgreSQL the URL's "query_role" names a role for these
- * statements alone. --- */
+ * rv_rem_write_sql() (coreengine/rem), which lets nothing through but a subset that reads the tables of
+ * rv_rem_tables(). Here those tables come to be: each is a part of a WITH clause, computed first and in full
+ * (MATERIALIZED), with the rows of the scope alone; no condition, function or cast of the statement is ever applied to
+ * another row. Tenant and user are parameters of the statement, which has none of its own. In PostgreSQL the URL's
+ * "query_role" names a role for these statements alone. --- */
 enum rv_cell_type { RV_CELL_NULL, RV_CELL_INT, RV_CELL_REAL, RV_CELL_TEXT };
 struct rv_cell {
     enum rv_cell_type type;

@@ -33,7 +33,7 @@ static int check(const char *text, enum rv_rem_backend backend)
     int rc;
 
     opts.tables = rv_rem_tables(&opts.n_tables);
-    rc = rv_rem_sql(rv_str_of(text), &opts, &sql, &fault, &err);
+    rc = rv_rem_write_sql(rv_str_of(text), &opts, &sql, &fault, &err);
     rv_err_free(err);
     if (rc == 0)
         rv_rem_sql_fini(&sql);

@@ -32,7 +32,7 @@ static void check(rv_str text, enum rv_rem_policy policy, enum rv_rem_backend ba
     int rc;
 
     opts.tables = rv_rem_tables(&opts.n_tables);
-    rc = rv_rem_sql(text, &opts, &sql, &fault, &err);
+    rc = rv_rem_write_sql(text, &opts, &sql, &fault, &err);
     require((rc == 0) == (err == NULL) && (rc == 0) == (fault.code == RV_REM_OK) && rc != RV_E_NOMEM);
     require(rc == 0 || (fault.line > 0 && fault.col > 0 && rv_err_text(err)[0]));
     rv_err_free(err);
@@ -40,7 +40,7 @@ static void check(rv_str text, enum rv_rem_policy policy, enum rv_rem_backend ba
         return;
     if (policy == RV_REM_STRICT)
         check_text(sql.text);
-    require(rv_rem_sql(text, &opts, &again, NULL, NULL) == 0 && rv_str_eq(sql.text, again.text));
+    require(rv_rem_write_sql(text, &opts, &again, NULL, NULL) == 0 && rv_str_eq(sql.text, again.text));
     rv_rem_sql_fini(&again);
     rv_rem_sql_fini(&sql);
 }

@@ -171,7 +171,7 @@ static int rem_sql_check(json_object *in, rv_jw *out, rv_err **err)
 
     if (rc < 0)
         return rc;
-    rc = rv_rem_sql(app_fn_str(in, "sql"), &opts, &sql, &fault, &wrong);
+    rc = rv_rem_write_sql(app_fn_str(in, "sql"), &opts, &sql, &fault, &wrong);
     if (rc == 0) {
         write_sql(out, &sql);
         rv_rem_sql_fini(&sql);

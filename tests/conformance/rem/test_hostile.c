@@ -16,7 +16,7 @@ static void expect(const char *code, const char *statement, enum rv_rem_backend 
     struct rv_rem_fault fault;
     struct rv_rem_sql sql;
     rv_err *err = NULL;
-    int rc = rv_rem_sql(rv_str_of(statement), &opts, &sql, &fault, &err);
+    int rc = rv_rem_write_sql(rv_str_of(statement), &opts, &sql, &fault, &err);
 
     if (strcmp(code, "bounded") == 0) {
         ck_assert_msg(rc == 0, "%s: %s", statement, rv_err_text(err));
@@ -60,14 +60,14 @@ START_TEST(what_may_be_large_says_so)
     struct rv_rem_sql sql;
 
     ck_assert_int_eq(
-        rv_rem_sql(RV_STR_LIT("WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT count(*) "
-                              "FROM n"),
-                   &opts, &sql, NULL, NULL),
+        rv_rem_write_sql(RV_STR_LIT("WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT count(*) "
+                                    "FROM n"),
+                         &opts, &sql, NULL, NULL),
         0);
     ck_assert(sql.is_recursive && sql.n_sources == 2 && !sql.is_explain && !sql.may_write);
     rv_rem_sql_fini(&sql);
-    ck_assert_int_eq(rv_rem_sql(RV_STR_LIT("SELECT count(*) FROM messages a, messages b, (SELECT 1 AS x) c"), &opts,
-                                &sql, NULL, NULL),
+    ck_assert_int_eq(rv_rem_write_sql(RV_STR_LIT("SELECT count(*) FROM messages a, messages b, (SELECT 1 AS x) c"),
+                                      &opts, &sql, NULL, NULL),
                      0);
     ck_assert(!sql.is_recursive && sql.n_sources == 3);
     rv_rem_sql_fini(&sql);

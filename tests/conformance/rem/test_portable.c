@@ -99,8 +99,9 @@ static struct rv_rem_sql rewrite(rv_str statement, enum rv_rem_backend backend)
     struct rv_rem_sql sql;
     rv_err *err = NULL;
 
-    ck_assert_msg(rv_rem_sql(statement, &opts, &sql, NULL, &err) == 0, "%.*s: %s (%s) at %d", RV_STR_ARG(statement),
-                  rv_err_text(err), rv_err_hint_text(err) ? rv_err_hint_text(err) : "", rv_err_src(err).col);
+    ck_assert_msg(rv_rem_write_sql(statement, &opts, &sql, NULL, &err) == 0, "%.*s: %s (%s) at %d",
+                  RV_STR_ARG(statement), rv_err_text(err), rv_err_hint_text(err) ? rv_err_hint_text(err) : "",
+                  rv_err_src(err).col);
     return sql;
 }
 

@@ -68,7 +68,8 @@ START_TEST(a_statement_has_a_text_for_each_database)
         const char *want = b == RV_REM_POSTGRES && texts[_i].postgres ? texts[_i].postgres : texts[_i].sqlite;
         struct rv_rem_sql sql;
         rv_err *err = NULL;
-        ck_assert_msg(rv_rem_sql(rv_str_of(texts[_i].text), &opts, &sql, NULL, &err) == 0, "%s", rv_err_text(err));
+        ck_assert_msg(rv_rem_write_sql(rv_str_of(texts[_i].text), &opts, &sql, NULL, &err) == 0, "%s",
+                      rv_err_text(err));
         ck_assert_str_eq(sql.text.ptr, want);
         ck_assert_uint_eq(sql.text.len, strlen(want));
         rv_rem_sql_fini(&sql);
@@ -92,8 +93,9 @@ START_TEST(the_text_of_a_text_is_the_same)
     for (size_t i = 0; i < RV_COUNT(same); i++) {
         struct rv_rem_sql once, twice;
         rv_err *err = NULL;
-        ck_assert_int_eq(rv_rem_sql(rv_str_of(same[i]), &opts, &once, NULL, NULL), 0);
-        ck_assert_msg(rv_rem_sql(once.text, &opts, &twice, NULL, &err) == 0, "%s: %s", once.text.ptr, rv_err_text(err));
+        ck_assert_int_eq(rv_rem_write_sql(rv_str_of(same[i]), &opts, &once, NULL, NULL), 0);
+        ck_assert_msg(rv_rem_write_sql(once.text, &opts, &twice, NULL, &err) == 0, "%s: %s", once.text.ptr,
+                      rv_err_text(err));
         ck_assert_str_eq(once.text.ptr, twice.text.ptr);
         rv_rem_sql_fini(&once);
         rv_rem_sql_fini(&twice);
@@ -128,7 +130,7 @@ START_TEST(a_fault_has_a_code_a_place_and_a_hint)
     rv_err *err = NULL;
     const char *hint;
 
-    ck_assert_int_eq(rv_rem_sql(rv_str_of(faults[_i].text), &opts, &sql, &fault, &err), faults[_i].rc);
+    ck_assert_int_eq(rv_rem_write_sql(rv_str_of(faults[_i].text), &opts, &sql, &fault, &err), faults[_i].rc);
     ck_assert_str_eq(rv_rem_fault_text(fault.code), faults[_i].code);
     ck_assert_int_eq(fault.line, faults[_i].line);
     ck_assert_int_eq(fault.col, faults[_i].col);
@@ -146,9 +148,9 @@ START_TEST(places_count_from_where_the_query_has_the_statement)
     struct rv_rem_sql sql;
 
     opts.src = &src;
-    ck_assert_int_lt(rv_rem_sql(RV_STR_LIT("SELECT x FROM moments"), &opts, &sql, &fault, NULL), 0);
+    ck_assert_int_lt(rv_rem_write_sql(RV_STR_LIT("SELECT x FROM moments"), &opts, &sql, &fault, NULL), 0);
     ck_assert(fault.line == 3 && fault.col == 16);
-    ck_assert_int_lt(rv_rem_sql(RV_STR_LIT("SELECT\nx FROM moments"), &opts, &sql, &fault, NULL), 0);
+    ck_assert_int_lt(rv_rem_write_sql(RV_STR_LIT("SELECT\nx FROM moments"), &opts, &sql, &fault, NULL), 0);
     ck_assert(fault.line == 4 && fault.col == 1);
 }
 END_TEST
@@ -159,7 +161,8 @@ START_TEST(literals_are_listed_as_they_were_typed)
     struct rv_rem_sql sql;
 
     ck_assert_int_eq(
-        rv_rem_sql(RV_STR_LIT("SELECT 'it''s', 2.5 FROM moments WHERE name LIKE 'a%'"), &opts, &sql, NULL, NULL), 0);
+        rv_rem_write_sql(RV_STR_LIT("SELECT 'it''s', 2.5 FROM moments WHERE name LIKE 'a%'"), &opts, &sql, NULL, NULL),
+        0);
     ck_assert_uint_eq(sql.n_literals, 3);
     ck_assert(rv_str_is(sql.literals[0].value, "it's") && sql.literals[0].is_string && sql.literals[0].col == 8);
     ck_assert(rv_str_is(sql.literals[1].value, "2.5") && !sql.literals[1].is_string);
@@ -174,12 +177,13 @@ START_TEST(operators_may_explain)
     struct rv_rem_sql sql;
 
     opts.may_explain = true;
-    ck_assert_int_eq(rv_rem_sql(RV_STR_LIT("EXPLAIN SELECT 1 AS x"), &opts, &sql, NULL, NULL), 0);
+    ck_assert_int_eq(rv_rem_write_sql(RV_STR_LIT("EXPLAIN SELECT 1 AS x"), &opts, &sql, NULL, NULL), 0);
     ck_assert_str_eq(sql.text.ptr, "EXPLAIN QUERY PLAN SELECT 1 AS \"x\"");
     ck_assert(sql.is_explain);
     rv_rem_sql_fini(&sql);
-    ck_assert_int_eq(rv_rem_sql(RV_STR_LIT("EXPLAIN ANALYZE SELECT 1"), &opts, &sql, NULL, NULL), RV_E_DENIED);
-    ck_assert_int_eq(rv_rem_sql(RV_STR_LIT("EXPLAIN DELETE FROM messages"), &opts, &sql, NULL, NULL), RV_E_DENIED);
+    ck_assert_int_eq(rv_rem_write_sql(RV_STR_LIT("EXPLAIN ANALYZE SELECT 1"), &opts, &sql, NULL, NULL), RV_E_DENIED);
+    ck_assert_int_eq(rv_rem_write_sql(RV_STR_LIT("EXPLAIN DELETE FROM messages"), &opts, &sql, NULL, NULL),
+                     RV_E_DENIED);
 }
 END_TEST
 
@@ -220,7 +224,7 @@ START_TEST(the_owner_has_the_rules_of_p8)
     int rc;
 
     opts.policy = RV_REM_COMPAT;
-    rc = rv_rem_sql(rv_str_of(compat[_i].text), &opts, &sql, &fault, NULL);
+    rc = rv_rem_write_sql(rv_str_of(compat[_i].text), &opts, &sql, &fault, NULL);
     ck_assert_str_eq(rv_rem_fault_text(fault.code), compat[_i].code ? compat[_i].code : "ok");
     ck_assert_int_eq(rc == 0, compat[_i].code == NULL);
     if (rc < 0)
