@@ -380,7 +380,7 @@ static int entry_of(rv_visit *v, size_t index, const struct ending *e, json_obje
         json_object_put(map);
     r.standard = standard;
     if (rc == 0)
-        rc = rv_tool_step_result(&r, entry, err);
+        rc = rv_tool_build_step_result(&r, entry, err);
     if (rc == 0 && (rc = planned_code(v, *entry, NULL, err)) < 0) {
         json_object_put(*entry);
         *entry = NULL;

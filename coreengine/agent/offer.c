@@ -247,7 +247,7 @@ static int look_up(rv_visit *v, rv_err **err)
         rv_str name = rv_str_of(names[i]);
         const struct rv_tool_info *info = visit_tool(v, name);
         if (info && is_new(names, i) && !agent_client_tool(v, name) &&
-            rv_tool_allowed(v->agent->tools.access, &v->agent->tools.allowed, name, info, NULL))
+            rv_tool_is_allowed(v->agent->tools.access, &v->agent->tools.allowed, name, info, NULL))
             rc = describe_tool(info, v->model.offered, err);
     }
     free(names);

@@ -192,7 +192,7 @@ static void unknown_tool(const rv_visit *v, rv_str tool, struct step_judgement *
 static void judge_name(const rv_visit *v, rv_str tool, const struct rv_tool_info *info, struct step_judgement *out)
 {
     const char *why = NULL;
-    bool allowed = rv_tool_allowed(v->agent->tools.access, &v->agent->tools.allowed, tool, info, &why);
+    bool allowed = rv_tool_is_allowed(v->agent->tools.access, &v->agent->tools.allowed, tool, info, &why);
 
     if (allowed && !v->agent->tools.allowed.is_set && rv_str_is(tool, RV_TOOL_ASK_AGENT)) {
         allowed = false; /* nor is it offered: agents that may ask others list the tool by name */
@@ -355,7 +355,7 @@ static int entry_of(rv_visit *v, size_t index, struct rv_step_result *r, json_ob
     r->step_id = agent_step_id(v, index, scratch, sizeof scratch);
     r->tool = agent_step_tool(v, index);
     r->parameters = json_object_is_type(step_of(v, index), json_type_object) ? agent_step_parameters(v, index) : NULL;
-    return rv_tool_step_result(r, out, err);
+    return rv_tool_build_step_result(r, out, err);
 }
 
 int agent_step_error(rv_visit *v, size_t index, const struct step_failure *why, json_object **out, rv_err **err)

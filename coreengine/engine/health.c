@@ -69,7 +69,7 @@ bool engine_health_blocks(const struct call *c)
 /* Of a call that failed, or whose reply says that it did. */
 static void note_error(struct rv_tool_health *h, const struct call *c)
 {
-    json_object *standard = c->failed ? NULL : rv_tool_reported_error(rv_buf_str(&c->text));
+    json_object *standard = c->failed ? NULL : rv_tool_build_reported_error(rv_buf_str(&c->text));
     json_object *error = rv_json_get_obj(standard, "error");
     const char *type = c->error_type[0] ? c->error_type : rv_error_execution, *message = "";
 
@@ -90,7 +90,7 @@ void engine_health_note(struct call *c)
 
     if (!t)
         return;
-    rv_tool_health_record(&t->health, now, ok, (now - c->started_us) / RV_US_PER_MS);
+    rv_tool_health_note(&t->health, now, ok, (now - c->started_us) / RV_US_PER_MS);
     if (!ok)
         note_error(&t->health, c);
     if (!ok && rv_tool_breaker_open(&t->health, now))

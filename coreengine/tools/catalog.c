@@ -48,8 +48,8 @@ static const char *objection(int access, bool has_whitelist, const struct rv_too
     return "tool_access is none";
 }
 
-bool rv_tool_allowed(int access, const struct rv_str_list *whitelist, rv_str name, const struct rv_tool_info *info,
-                     const char **why)
+bool rv_tool_is_allowed(int access, const struct rv_str_list *whitelist, rv_str name, const struct rv_tool_info *info,
+                        const char **why)
 {
     bool has_whitelist = whitelist && whitelist->is_set;
     const char *denial = objection(access, has_whitelist, info);

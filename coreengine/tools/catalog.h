@@ -115,8 +115,8 @@ void rv_tools_check_chains(struct rv_pipeline *p, const struct rv_catalog *catal
 /* --- Access (rule 6.2, deny by default) --- */
 /** Tells whether an agent with this access and whitelist may call the tool. info NULL: an unknown tool (judged by
  *  whitelist only). *why (may be NULL): static text for a denial. */
-bool rv_tool_allowed(int access, const struct rv_str_list *whitelist, rv_str name, const struct rv_tool_info *info,
-                     const char **why);
+bool rv_tool_is_allowed(int access, const struct rv_str_list *whitelist, rv_str name, const struct rv_tool_info *info,
+                        const char **why);
 
 /* --- Results (rules 6.4 to 6.6) --- */
 /** Standard result from any raw one; *out is the caller's {status, data?, content?, error?, message?}. RV_E_INVALID:
@@ -130,14 +130,14 @@ RV_MUST_CHECK int rv_tool_result_normalize(json_object *raw, json_object **out, 
 RV_MUST_CHECK int rv_tool_result_validate(json_object *result, rv_err **err);
 /** The standard result of a reply that reports an error; the caller's. NULL: it reports no error, or is not such a JSON
  * object. */
-json_object *rv_tool_reported_error(rv_str reply);
+json_object *rv_tool_build_reported_error(rv_str reply);
 /** Tells whether a reply reports an error that counts against the health of the tool. */
 bool rv_tool_reply_reports_error(rv_str reply);
 /** Tells whether an error of that type is a mistake of the caller ("there is no such file"): the tool itself works. */
 bool rv_tool_is_callers_fault(const char *type);
 /** {items_explored, items_pending, discoveries, evidence, raw}; *n_dropped counts every entry of raw's lists that did
  * not make it (may be NULL). Shares what it holds with raw. */
-RV_MUST_CHECK int rv_tool_result_data(json_object *raw, json_object **out, size_t *n_dropped, rv_err **err);
+RV_MUST_CHECK int rv_tool_result_build_data(json_object *raw, json_object **out, size_t *n_dropped, rv_err **err);
 
 /* --- Content: parts of an answer that are meant for the model, apart from its data (rule 10). A successful standard
  * result may have such a list under "content":
@@ -170,7 +170,7 @@ struct rv_step_result {
     bool recoverable;
 };
 /** The step as an object, which is yours; shares what s refers to. RV_E_NOMEM. */
-RV_MUST_CHECK int rv_tool_step_result(const struct rv_step_result *s, json_object **out, rv_err **err);
+RV_MUST_CHECK int rv_tool_build_step_result(const struct rv_step_result *s, json_object **out, rv_err **err);
 
 /* --- Health and circuit breaker of one tool. Caller's storage; times are arguments. --- */
 #define RV_HEALTH_WINDOW     100                 /* calls that count */
@@ -196,7 +196,7 @@ struct rv_tool_health {
     size_t n_errors;
     uint64_t n_noted;
 };
-void rv_tool_health_record(struct rv_tool_health *h, int64_t now_us, bool ok, int64_t latency_ms);
+void rv_tool_health_note(struct rv_tool_health *h, int64_t now_us, bool ok, int64_t latency_ms);
 enum rv_health rv_tool_health_status(const struct rv_tool_health *h);
 double rv_tool_health_success_rate(const struct rv_tool_health *h); /* 1.0 when there are no calls */
 bool rv_tool_breaker_open(const struct rv_tool_health *h, int64_t now_us);

@@ -13,7 +13,7 @@
 #define MAX_LOOKED_AT       4096                           /* bytes of a message, for its head: blanks may come first */
 #define ROOM                8                              /* for the longest that is added at once */
 
-void rv_tool_health_record(struct rv_tool_health *h, int64_t now_us, bool ok, int64_t latency_ms)
+void rv_tool_health_note(struct rv_tool_health *h, int64_t now_us, bool ok, int64_t latency_ms)
 {
     assert(h->next < RV_HEALTH_WINDOW);
     if (latency_ms < 0)

@@ -134,7 +134,7 @@ int rv_tool_result_validate(json_object *result, rv_err **err)
 
 /* --- Errors that a tool reports in its reply: the call went well, and its JSON says that the tool failed --- */
 
-json_object *rv_tool_reported_error(rv_str reply)
+json_object *rv_tool_build_reported_error(rv_str reply)
 {
     json_object *raw = NULL, *standard = NULL;
     const char *status = NULL;
@@ -164,7 +164,7 @@ bool rv_tool_is_callers_fault(const char *type)
 
 bool rv_tool_reply_reports_error(rv_str reply)
 {
-    json_object *standard = rv_tool_reported_error(reply);
+    json_object *standard = rv_tool_build_reported_error(reply);
     json_object *error = rv_json_get_obj(standard, "error");
     const char *type = "";
 

@@ -78,7 +78,7 @@ struct rv_tool_source;
 struct rv_tool_reply {
     bool failed;        /* text is a message for people and models, not JSON */
     bool retryable;     /* of a failure: the same call may succeed a little later */
-    bool reports_error; /* not failed, but the JSON says that the tool failed: rv_tool_reported_error() */
+    bool reports_error; /* not failed, but the JSON says that the tool failed: rv_tool_build_reported_error() */
     bool asks; /* not failed, but a person is asked first: text is {server, state?, requests: [{key, message, schema}]},
                   at most RV_TOOL_MAX_REQUESTS of them. The call is over; it is made again with `input` */
     const char *error_type; /* of a failure: "NotFoundError", ...; borrowed until `done` returns */

@@ -114,7 +114,7 @@ static int fill_list(json_object *raw, const char *key, entry_fn *read, json_obj
     return 0;
 }
 
-int rv_tool_result_data(json_object *raw, json_object **out, size_t *n_dropped, rv_err **err)
+int rv_tool_result_build_data(json_object *raw, json_object **out, size_t *n_dropped, rv_err **err)
 {
     static const struct {
         const char *key;
@@ -242,7 +242,7 @@ static int fill(const struct rv_step_result *s, json_object *result, rv_err **er
     return rc;
 }
 
-int rv_tool_step_result(const struct rv_step_result *s, json_object **out, rv_err **err)
+int rv_tool_build_step_result(const struct rv_step_result *s, json_object **out, rv_err **err)
 {
     json_object *result = json_object_new_object();
     int rc = result ? fill(s, result, err) : RV_FAIL(err, RV_E_NOMEM, "no memory for a step's result");

@@ -50,10 +50,10 @@ static int normalize_and_shape(void)
         rc = rv_tool_result_normalize(answers[i], &standard, &err);
         if (rc == 0) {
             struct rv_step_result s = {.step_id = RV_STR_LIT("s"), .tool = RV_STR_LIT("t"), .standard = standard};
-            rc = rv_tool_step_result(&s, &step, &err);
+            rc = rv_tool_build_step_result(&s, &step, &err);
         }
         if (rc == 0)
-            rc = rv_tool_result_data(answers[i], &data, NULL, &err);
+            rc = rv_tool_result_build_data(answers[i], &data, NULL, &err);
         json_object_put(standard);
         json_object_put(step);
         json_object_put(data);

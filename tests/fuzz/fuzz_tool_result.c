@@ -13,8 +13,8 @@ static void shape(json_object *raw, json_object *standard)
     rv_buf text = RV_BUF_INIT(SIZE_MAX / 2);
     size_t n_dropped = 0;
 
-    require(rv_tool_step_result(&s, &step, NULL) == 0);
-    require(rv_tool_result_data(raw, &found, &n_dropped, NULL) == 0);
+    require(rv_tool_build_step_result(&s, &step, NULL) == 0);
+    require(rv_tool_result_build_data(raw, &found, &n_dropped, NULL) == 0);
     rv_json_write(step, &text);
     rv_json_write(found, &text);
     require(text.rc == 0);

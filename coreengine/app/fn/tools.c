@@ -28,7 +28,7 @@ static int tool_result_data(json_object *in, rv_jw *out, rv_err **err)
 {
     json_object *data = NULL;
     size_t n_dropped = 0;
-    int rc = rv_tool_result_data(in, &data, &n_dropped, err);
+    int rc = rv_tool_result_build_data(in, &data, &n_dropped, err);
 
     if (rc < 0)
         return rc;
@@ -81,8 +81,8 @@ static int tool_allowed(json_object *in, rv_jw *out, rv_err **err)
         rc = read_whitelist(app_fn_any(in, "allowed_tools"), &whitelist, err);
     if (rc == 0) {
         struct rv_tool_info info = {.name = app_fn_str(in, "tool").ptr, .risk = (int)risk, .effect = RV_UNSET};
-        bool allowed = rv_tool_allowed((int)access, &whitelist, app_fn_str(in, "tool"),
-                                       app_fn_flag(in, "unknown") ? NULL : &info, &why);
+        bool allowed = rv_tool_is_allowed((int)access, &whitelist, app_fn_str(in, "tool"),
+                                          app_fn_flag(in, "unknown") ? NULL : &info, &why);
         rv_jw_obj(out);
         rv_jw_kv_bool(out, "allowed", allowed);
         rv_jw_kv_text(out, "why", allowed ? NULL : why);
@@ -153,7 +153,7 @@ static int record_calls(json_object *calls, struct rv_tool_health *h, int64_t *l
         if (rc < 0)
             return RV_WRAP(err, rc, "calls[%zu]", i);
         latency_ms = rv_json_int_or(call, "latency_ms", 0);
-        rv_tool_health_record(h, *last_us, app_fn_flag(call, "ok"), latency_ms);
+        rv_tool_health_note(h, *last_us, app_fn_flag(call, "ok"), latency_ms);
         rv_str type = app_fn_str(call, "error_type"), message = app_fn_str(call, "message");
         if (!app_fn_flag(call, "ok") && (type.ptr || message.ptr))
             rv_tool_health_note_error(h, type, message);

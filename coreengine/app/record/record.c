@@ -151,7 +151,7 @@ static int declare_all(json_object *tools, const struct rv_pipeline *p, const st
                 break;
             name = rv_agent_callee(a, name);
             const struct rv_tool_info *info = c->tool(c->self, rv_str_of(name));
-            if (info && (allowed->is_set || rv_tool_allowed(a->tools.access, allowed, rv_str_of(name), info, NULL)))
+            if (info && (allowed->is_set || rv_tool_is_allowed(a->tools.access, allowed, rv_str_of(name), info, NULL)))
                 rc = declare(tools, info, err);
         }
     }

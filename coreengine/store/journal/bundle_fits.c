@@ -79,7 +79,7 @@ static void check_tool_work(const struct rv_agent *a, json_object *work, struct 
         return;
     step = json_object_array_get_idx(steps, (size_t)at);
     if (json_object_is_type(step, json_type_object) && rv_json_get_text(step, "tool", &tool) &&
-        !rv_tool_allowed(a->tools.access, &a->tools.allowed, rv_str_of(tool), NULL, &why))
+        !rv_tool_is_allowed(a->tools.access, &a->tools.allowed, rv_str_of(tool), NULL, &why))
         add(r, "stage \"%s\" stopped at a call of tool \"%.*s\", which it may not make any more (%s)", a->name,
             SHOWN(tool), why);
 }

@@ -39,7 +39,7 @@ static bool allowed(int access, enum list kind, int risk_column, const char **wh
     struct rv_tool_info info = {.name = "probe", .risk = risk_column < RV_N_RISK ? risk_column : RV_UNSET};
     struct rv_str_list list = whitelist(kind);
 
-    return rv_tool_allowed(access, &list, RV_STR_LIT("probe"), risk_column <= RV_N_RISK ? &info : NULL, why);
+    return rv_tool_is_allowed(access, &list, RV_STR_LIT("probe"), risk_column <= RV_N_RISK ? &info : NULL, why);
 }
 
 /* Proves 6.2/none: Access none allows no tool, whitelisted or not
@@ -81,8 +81,8 @@ START_TEST(no_whitelist_at_all_is_an_unset_one)
 {
     struct rv_tool_info info = {.name = "probe", .risk = RV_RISK_READ_ONLY};
 
-    ck_assert(rv_tool_allowed(RV_ACCESS_READ, NULL, RV_STR_LIT("probe"), &info, NULL));
-    ck_assert(!rv_tool_allowed(RV_UNSET, NULL, RV_STR_LIT("probe"), &info, NULL));
+    ck_assert(rv_tool_is_allowed(RV_ACCESS_READ, NULL, RV_STR_LIT("probe"), &info, NULL));
+    ck_assert(!rv_tool_is_allowed(RV_UNSET, NULL, RV_STR_LIT("probe"), &info, NULL));
 }
 END_TEST
 

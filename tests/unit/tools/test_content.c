@@ -79,11 +79,11 @@ START_TEST(only_a_standard_result_has_content)
     struct rv_step_result r = {
         .step_id = RV_STR_LIT("s"), .tool = RV_STR_LIT("t"), .standard = standard, .has_content = true};
     json_object *entry = NULL;
-    ck_assert_int_eq(rv_tool_step_result(&r, &entry, NULL), 0);
+    ck_assert_int_eq(rv_tool_build_step_result(&r, &entry, NULL), 0);
     ck_assert_int_eq(rv_json_get_arr(entry, "content") != NULL, results[_i].is_kept);
     json_object_put(entry);
     r.has_content = false; /* of older rules */
-    ck_assert_int_eq(rv_tool_step_result(&r, &entry, NULL), 0);
+    ck_assert_int_eq(rv_tool_build_step_result(&r, &entry, NULL), 0);
     ck_assert_ptr_null(rv_json_get_arr(entry, "content"));
     json_object_put(entry);
     json_object_put(again);

@@ -10,7 +10,7 @@
 static void record(struct rv_tool_health *h, int n, bool ok, int64_t latency_ms, int64_t at_us)
 {
     while (n-- > 0)
-        rv_tool_health_record(h, at_us, ok, latency_ms);
+        rv_tool_health_note(h, at_us, ok, latency_ms);
 }
 
 static const struct {

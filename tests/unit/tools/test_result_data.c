@@ -66,7 +66,7 @@ START_TEST(result_data_has_one_shape)
     size_t n_dropped = 99;
     char *got_text, *want_text;
 
-    ck_assert_int_eq(rv_tool_result_data(raw, &out, &n_dropped, NULL), 0);
+    ck_assert_int_eq(rv_tool_result_build_data(raw, &out, &n_dropped, NULL), 0);
     ck_assert_int_eq(json_object_object_length(out), 5);
     ck_assert(json_object_object_get_ex(out, cases[_i].key, &part));
     got_text = rv_kit_text(part);
@@ -87,7 +87,7 @@ START_TEST(result_data_of_no_object_is_an_error)
     json_object *raw = rv_kit_json("[1]"), *out = NULL;
     rv_err *err = NULL;
 
-    ck_assert_int_eq(rv_tool_result_data(raw, &out, NULL, &err), RV_E_INVALID);
+    ck_assert_int_eq(rv_tool_result_build_data(raw, &out, NULL, &err), RV_E_INVALID);
     ck_assert_str_eq(rv_err_text(err), "result data must be an object, found array");
     ck_assert_ptr_null(out);
     rv_err_free(err);

@@ -70,7 +70,7 @@ START_TEST(step_result_has_one_shape)
 
     snprintf(whole, sizeof whole, "{'step_id':'s1','tool':'t',%s}", cases[_i].want);
     want = rv_kit_json(whole);
-    ck_assert_int_eq(rv_tool_step_result(&s, &out, NULL), 0);
+    ck_assert_int_eq(rv_tool_build_step_result(&s, &out, NULL), 0);
     got_text = rv_kit_text(out);
     want_text = rv_kit_text(want);
     ck_assert_msg(strcmp(got_text, want_text) == 0, "%s:\n  got  %s\n  want %s", cases[_i].id, got_text, want_text);
