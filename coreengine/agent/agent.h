@@ -164,7 +164,7 @@ RV_MUST_CHECK int rv_visit_find_short(const rv_visit *v, struct rv_short *out, r
 /** True if the visit waits for that call or timer. */
 bool rv_visit_waits_for(const rv_visit *v, int64_t call_id);
 /** The event that it waits for. */
-RV_MUST_CHECK int rv_visit_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_step(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 /** Give up: records the visit as failed with a CancelledError and asks to cancel what is under way. partials: what had
  * come of model calls, as the event says it; NULL or an array. */
 RV_MUST_CHECK int rv_visit_cancel(rv_visit *v, const char *why, json_object *partials, int64_t now_us,
@@ -196,7 +196,7 @@ RV_MUST_CHECK int rv_visit_approve(struct rv_visit_shared *shared, int stage, rv
 /* A question of the key `ask`: the visit ends as STAYED. Its answer is kept with the envelope (call it when the
  * interrupt is resolved, before anything else is raised); rv_visit_begin() then goes on where the question was put: it
  * visits nothing, so that no bound of visits or model calls concerns it. */
-RV_MUST_CHECK int rv_visit_answered(const struct rv_visit_shared *shared, rv_envelope *env, rv_err **err);
+RV_MUST_CHECK int rv_visit_on_answer(const struct rv_visit_shared *shared, rv_envelope *env, rv_err **err);
 /** Would rv_visit_begin() go on with such an answer? */
 bool rv_visit_goes_on(const struct rv_visit_shared *shared, int stage, const rv_envelope *env);
 /** May this answer be taken, and do arguments in it fit the tool that the question is about? What
@@ -227,8 +227,8 @@ struct rv_outside_end {
     int64_t llm_calls;                      /* made outside, that count with the visit */
 };
 /** Tell how the work outside ended; end is borrowed for the call, its output taken. The visit goes on. RV_E_NOMEM. */
-RV_MUST_CHECK int rv_visit_outside_end(rv_visit *v, const struct rv_outside_end *end, int64_t now_us,
-                                       struct rv_effects *out, rv_err **err);
+RV_MUST_CHECK int rv_visit_on_outside_end(rv_visit *v, const struct rv_outside_end *end, int64_t now_us,
+                                          struct rv_effects *out, rv_err **err);
 /** Model calls were made outside, and the visit is about to be cancelled: they count with it. */
 void rv_visit_add_calls(rv_visit *v, int64_t n);
 /** Will an element of the stage's list call a model? */
@@ -242,8 +242,8 @@ void rv_visit_free(rv_visit *v);
 /** How a tool call of a reply is known in events, rows and deltas: by the id that its provider gave it, or by another
  * one where that is empty, taken or ambiguous. taken: an object whose keys are ids; that of the call is added. upto:
  * the number up to which counted ids may be those of older rows. out is empty when the call keeps its own. */
-RV_MUST_CHECK int rv_call_name(json_object *taken, int64_t upto, const struct rv_origin *origin, const char *id,
-                               rv_buf *out, rv_err **err);
+RV_MUST_CHECK int rv_call_write_name(json_object *taken, int64_t upto, const struct rv_origin *origin, const char *id,
+                                     rv_buf *out, rv_err **err);
 
 /** Tells whether a script or a mock handler answers for this stage. */
 bool rv_stage_is_mocked(const struct rv_visit_shared *shared, int stage);

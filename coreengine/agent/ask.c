@@ -204,7 +204,7 @@ bool rv_visit_goes_on(const struct rv_visit_shared *shared, int stage, const rv_
     return kept && rv_json_get_obj(kept, "answer");
 }
 
-int rv_visit_answered(const struct rv_visit_shared *shared, rv_envelope *env, rv_err **err)
+int rv_visit_on_answer(const struct rv_visit_shared *shared, rv_envelope *env, rv_err **err)
 {
     const struct rv_interrupt in = rv_envelope_interrupt(env);
     const char *name = NULL, *id = NULL;

@@ -191,8 +191,8 @@ static void write_member(const struct rv_pipeline *p, const struct rv_member *m,
     }
 }
 
-int rv_effect_place(struct rv_effect *e, const struct rv_visit_shared *shared, int stage,
-                    const struct rv_visit_place *place, rv_err **err)
+int rv_effect_set_place(struct rv_effect *e, const struct rv_visit_shared *shared, int stage,
+                        const struct rv_visit_place *place, rv_err **err)
 {
     const char *path = place && place->path ? place->path : "", *prefix = shared->prefix ? shared->prefix : "";
     rv_buf label = RV_BUF_INIT(RV_JSON_MAX_BYTES);
@@ -225,7 +225,7 @@ struct rv_effect *rv_emit(struct rv_visit_shared *shared, struct rv_effects *out
         return NULL;
     if (!out->text.max)
         out->text.max = RV_EFFECTS_MAX_TEXT;
-    if (rv_effect_place(e, shared, head->stage, head->place, NULL) < 0) {
+    if (rv_effect_set_place(e, shared, head->stage, head->place, NULL) < 0) {
         out->rc = RV_E_NOMEM;
         return NULL;
     }

@@ -94,7 +94,7 @@ struct rv_effect {
     int64_t models_left, money_left;       /* CALL_TOOL: model calls that it may cause; what they may cost in
                                               micro-dollars, -1: anything */
     bool is_hidden;                        /* CALL_LLM: the text of the reply is not shown */
-    int64_t ids_upto;                      /* see rv_call_name() */
+    int64_t ids_upto;                      /* see rv_call_write_name() */
     json_object *ids;                      /* CALL_LLM: ids of tool calls that are taken, as keys; owned; NULL: none */
     const struct rv_origin *origin;        /* borrowed from the run; NULL: the stage's own */
     const struct rv_pipeline *pipeline;    /* CALL_*: has its names, roles and limits; borrowed; outlives the run */
@@ -203,8 +203,8 @@ struct rv_emit_head {
 struct rv_effect *rv_emit(struct rv_visit_shared *shared, struct rv_effects *out, const struct rv_emit_head *head,
                           const struct rv_member *members, size_t n);
 /** Say where an effect of that stage of shared's pipeline belongs: stage, agent, path, label, index. RV_E_NOMEM. */
-RV_MUST_CHECK int rv_effect_place(struct rv_effect *e, const struct rv_visit_shared *shared, int stage,
-                                  const struct rv_visit_place *place, rv_err **err);
+RV_MUST_CHECK int rv_effect_set_place(struct rv_effect *e, const struct rv_visit_shared *shared, int stage,
+                                      const struct rv_visit_place *place, rv_err **err);
 
 /** Set members of an object: INT, BOOL, STR, TEXT and VALUE. obj NULL: no memory. */
 RV_MUST_CHECK int rv_members_set(json_object *obj, const struct rv_member *members, size_t n, rv_err **err);

@@ -123,8 +123,8 @@ static int make_name(json_object *taken, const struct rv_origin *origin, int64_t
     return rv_buf_check(out, "id of a tool call", err);
 }
 
-int rv_call_name(json_object *taken, int64_t upto, const struct rv_origin *origin, const char *id, rv_buf *out,
-                 rv_err **err)
+int rv_call_write_name(json_object *taken, int64_t upto, const struct rv_origin *origin, const char *id, rv_buf *out,
+                       rv_err **err)
 {
     bool is_own = id[0] && !json_object_object_get_ex(taken, id, NULL) && !is_ambiguous(origin, upto, id);
 
@@ -140,7 +140,7 @@ int agent_messages_tell_apart(rv_visit *v, json_object *calls, rv_err **err)
     for (size_t i = 0; i < json_object_array_length(calls) && rc == 0; i++) {
         json_object *call = json_object_array_get_idx(calls, i);
         rv_buf name;
-        rc = rv_call_name(v->model.ids, v->model.ids_upto, v->shared->origin, id_of(call), &name, err);
+        rc = rv_call_write_name(v->model.ids, v->model.ids_upto, v->shared->origin, id_of(call), &name, err);
         if (rc == 0 && name.len > 0)
             rc = rv_json_set_text(call, "id", rv_buf_cstr(&name), err);
         rv_buf_fini(&name);

@@ -24,7 +24,7 @@ struct model_progress {
     json_object *attachments; /* as a request has them; owned; NULL: not evaluated yet, or none */
     json_object *messages;    /* after the prompt; owned; NULL: none */
     json_object *ids;         /* of the tool calls in `messages`, as keys; owned; NULL: not collected yet */
-    int64_t ids_upto;         /* with them: see rv_call_name() */
+    int64_t ids_upto;         /* with them: see rv_call_write_name() */
     json_object *offered;     /* tools as a request has them; owned; NULL: not looked up yet */
     rv_schema *schema;        /* the agent's output_schema; owned; NULL: not compiled yet */
     bool acting;              /* the tools that the last reply asked for are being called */

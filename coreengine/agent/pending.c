@@ -401,7 +401,7 @@ static int hook_answered(rv_visit *v, struct pending_call *call, const struct rv
 static int on_child(rv_visit *v, struct pending_call *call, const struct rv_event *ev, struct rv_effects *out,
                     rv_err **err)
 {
-    int rc = rv_visit_on(call->child->visit, ev, out, err);
+    int rc = rv_visit_step(call->child->visit, ev, out, err);
 
     return rc == 0 && rv_visit_is_done(call->child->visit) ? child_ended(v, call, out, err) : rc;
 }

@@ -269,7 +269,7 @@ int agent_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request
         return RV_FAIL(err, RV_E_NOMEM, "ask for a call of stage \"%s\"", v->agent->name);
     }
     e->call_id = rv_visit_root(v->shared)->next_call_id++;
-    if (rv_effect_place(e, v->shared, v->agent->index, &v->place, err) < 0) {
+    if (rv_effect_set_place(e, v->shared, v->agent->index, &v->place, err) < 0) {
         rv_buf_fini(request);
         return RV_E_NOMEM;
     }

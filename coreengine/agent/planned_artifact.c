@@ -188,7 +188,7 @@ static int keep_content(rv_visit *v, json_object *artifact, rv_str step_id, stru
 
     if (!e)
         return RV_FAIL(err, RV_E_NOMEM, "keep an artifact");
-    int rc = rv_effect_place(e, v->shared, v->agent->index, &v->place, err);
+    int rc = rv_effect_set_place(e, v->shared, v->agent->index, &v->place, err);
     e->visit = v->visit_no;
     e->origin = v->shared->origin;
     rv_jw_obj(&w);

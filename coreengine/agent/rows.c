@@ -84,7 +84,7 @@ static void set_ids(struct rows *r)
 
     rv_trace_of_run(id, json_object_is_type(caller, json_type_string) ? json_object_get_string(caller) : NULL, trace);
     if (r->turn->rc == 0)
-        r->turn->rc = rv_effect_place(&at, v->shared, v->agent->index, &v->place, NULL);
+        r->turn->rc = rv_effect_set_place(&at, v->shared, v->agent->index, &v->place, NULL);
     rv_trace_make_span_id(&(struct rv_trace_span){.run = id,
                                                   .path = at.path,
                                                   .stage = at.label        ? at.label

@@ -302,7 +302,7 @@ static bool is_asked(enum hook_side side)
     return side == HOOKS_BEFORE || side == HOOKS_AFTER;
 }
 
-int rv_visit_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
+int rv_visit_step(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
     struct rv_event clean;
     rv_buf text = RV_BUF_INIT(2 * ERROR_MAX_BYTES);
@@ -347,8 +347,8 @@ int rv_visit_on(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, 
     return rc;
 }
 
-int rv_visit_outside_end(rv_visit *v, const struct rv_outside_end *end, int64_t now_us, struct rv_effects *out,
-                         rv_err **err)
+int rv_visit_on_outside_end(rv_visit *v, const struct rv_outside_end *end, int64_t now_us, struct rv_effects *out,
+                            rv_err **err)
 {
     int rc = 0;
 

@@ -64,7 +64,7 @@ struct call {
     size_t n_deltas, delta_at;
     bool told_text;                                    /* a piece of the text was handed out */
     uint64_t output_calls[RV_LLM_MAX_TOOL_CALLS / 64]; /* bits: indices of calls that hand over an agent's output */
-    int64_t ids_upto;                                  /* see rv_call_name() */
+    int64_t ids_upto;                                  /* see rv_call_write_name() */
     json_object *ids;                                  /* of calls before this reply, as keys; owned; NULL: none */
     json_object *taken;                                /* with those of the reply; owned; NULL: it has had none */
     size_t n_named;                                    /* calls of the reply that are in it */

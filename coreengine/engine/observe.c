@@ -57,7 +57,7 @@ static int name_start(struct call *c, const struct rv_llm_delta *d, rv_buf *name
             rc = RV_E_NOMEM;
     }
     if (rc == 0)
-        rc = rv_call_name(c->taken, c->ids_upto, c->origin, id, name, NULL);
+        rc = rv_call_write_name(c->taken, c->ids_upto, c->origin, id, name, NULL);
     c->n_named = d->index + 1;
     free(id);
     return rc;

@@ -47,7 +47,7 @@ int run_question_cancelled(rv_run *run, struct branch *b, rv_str reason, struct 
     const struct rv_interrupt in = rv_envelope_interrupt(b->env);
 
     if (rv_interrupt_is_ask(in.data))
-        return rv_visit_answered(&run->shared, b->env, err);
+        return rv_visit_on_answer(&run->shared, b->env, err);
     if (rv_visit_asks_inside(&run->shared, b->env, &in) || rv_visit_tells_denial(&run->shared, b->env))
         return 0; /* the stage is visited again, and the run inside, or its model, is told */
     int stage = stage_that_fails(run, b, &in);

@@ -164,7 +164,7 @@ static int take(rv_run *run, struct branch *b, struct rv_interrupt in, const str
     if (r->cancelled)
         return run_question_cancelled(run, b, r->text, out, err);
     if (rv_interrupt_is_ask(in.data))
-        return rv_visit_answered(&run->shared, b->env, err);
+        return rv_visit_on_answer(&run->shared, b->env, err);
     if (rv_interrupt_goes_on(in.kind, in.data))
         return 0;
     if (in.kind == RV_INTERRUPT_CONFIRMATION && !r->approved)

@@ -138,7 +138,7 @@ static int answer(rv_run *run, const struct rv_response *response, struct rv_eff
     if (rc < 0 || goes_on || (asks_inside && !denies)) /* the stage that asked goes on with it */
         return rc;
     if (rv_interrupt_is_ask(in.data))
-        return rv_visit_answered(&run->shared, run->env, err);
+        return rv_visit_on_answer(&run->shared, run->env, err);
     return choose_stage(run, in.kind, response, out, err);
 }
 

@@ -30,7 +30,7 @@ static int advance(rv_work *w, struct rv_effects *out, rv_err **err)
             return rc;
         rc = w->kind->end(w, &end, err);
         if (rc == 0)
-            rc = rv_visit_outside_end(w->visit, &end, out->now_us, out, err);
+            rc = rv_visit_on_outside_end(w->visit, &end, out->now_us, out, err);
         drop(w);
     }
     return rc;
@@ -69,7 +69,7 @@ int run_work_find_short(const rv_work *w, struct rv_short *out, rv_err **err)
 
 int run_work_on(rv_work *w, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
-    int rc = w->kind ? w->kind->on(w, ev, out, err) : rv_visit_on(w->visit, ev, out, err);
+    int rc = w->kind ? w->kind->on(w, ev, out, err) : rv_visit_step(w->visit, ev, out, err);
 
     return rc < 0 ? rc : advance(w, out, err);
 }
