@@ -203,7 +203,7 @@ static void expire(struct call *c)
     }
     engine_call_free(c);
     x->expiry_us = 0;
-    if (!rv_run_due_question(x->run, exec_now_us(x), id, &response))
+    if (!rv_run_find_due_question(x->run, exec_now_us(x), id, &response))
         return;
     int rc = rv_exec_answer(x, &response, &err);
     if (rc < 0)
@@ -351,7 +351,7 @@ static void tell_asking(rv_engine *e)
         x->is_asking = false;
         e->n_asking--;
         for (size_t i = 0;
-             !x->over && x->opts.observer.on_question && (env = rv_run_question_envelope(x->run, i, &stage)); i++)
+             !x->over && x->opts.observer.on_question && (env = rv_run_question_envelope_at(x->run, i, &stage)); i++)
             tell_questions_of(x, env, stage);
     }
 }

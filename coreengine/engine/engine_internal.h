@@ -140,7 +140,7 @@ struct rv_exec {
     bool is_asking;           /* at the end of this turn */
     json_object *told;        /* ids of open questions that on_question was told, as keys; owned; NULL: none */
     int n_published;          /* events of capabilities */
-    unsigned near;            /* bits of the bounds (rv_run_bounds()) that the log has as nearly used up */
+    unsigned near;            /* bits of the bounds (rv_run_collect_bounds()) that the log has as nearly used up */
     char *refused;            /* by a quota: why it hands over; owned; NULL: it was not */
     int64_t refused_until_us; /* with refused: when the quota may allow it */
     int64_t hoped_until_us;   /* its lease ran out before this renewal: perhaps another process has it; 0: no */

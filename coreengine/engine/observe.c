@@ -370,7 +370,7 @@ void engine_observe_unkept(rv_exec *x, enum rv_emit_kind kind, rv_str line)
 void engine_observe_bounds(rv_exec *x)
 {
     struct rv_bound_use bounds[RV_RUN_BOUNDS];
-    size_t n = rv_log_is_on(x->log, RV_LOG_WARN) && x->run ? rv_run_bounds(x->run, bounds) : 0;
+    size_t n = rv_log_is_on(x->log, RV_LOG_WARN) && x->run ? rv_run_collect_bounds(x->run, bounds) : 0;
 
     for (size_t i = 0; i < n; i++) {
         const struct rv_bound_use *b = &bounds[i];

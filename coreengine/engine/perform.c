@@ -272,7 +272,7 @@ static int resume_later(rv_exec *x, const struct rv_response *response, int64_t 
         return RV_FAIL(err, RV_E_NOMEM, "answer an interrupt");
     c->response = *response;
     if (expires)
-        RV_IGNORE(!rv_run_due_question(x->run, expiry_us, c->question, &c->response), "it is due then");
+        RV_IGNORE(!rv_run_find_due_question(x->run, expiry_us, c->question, &c->response), "it is due then");
     return 0;
 }
 

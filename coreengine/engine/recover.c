@@ -202,7 +202,7 @@ static int ask_again(const struct past *p, struct rv_effects *open, rv_err **err
 static bool is_due(const rv_exec *x, int64_t now_us, char id[RV_ID_MAX], struct rv_event *ev)
 {
     ev->kind = RV_EVENT_ANSWER; /* a run that was not waiting gets the recovery first */
-    return rv_run_is_finished(x->run) && rv_run_due_question(x->run, now_us, id, &ev->response);
+    return rv_run_is_finished(x->run) && rv_run_find_due_question(x->run, now_us, id, &ev->response);
 }
 
 /* Of a run whose process died while a branch waited and others ran: the answer is told after the recovery. */

@@ -209,7 +209,7 @@ void run_write_bound(const rv_run *run, enum rv_reason reason, int stage, rv_buf
 
 /* --- what is used --- */
 
-size_t rv_run_bounds(const rv_run *run, struct rv_bound_use out[RV_RUN_BOUNDS])
+size_t rv_run_collect_bounds(const rv_run *run, struct rv_bound_use out[RV_RUN_BOUNDS])
 {
     const struct rv_pipeline *p = run->pipeline;
     const struct rv_visit_shared *s = &run->shared;

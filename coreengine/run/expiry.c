@@ -31,7 +31,7 @@ static const rv_envelope *due_in(rv_run *run, int64_t now_us, rv_str *id, int64_
     return found;
 }
 
-bool rv_run_due_question(rv_run *run, int64_t now_us, char id[RV_ID_MAX], struct rv_response *out)
+bool rv_run_find_due_question(rv_run *run, int64_t now_us, char id[RV_ID_MAX], struct rv_response *out)
 {
     int64_t expired_us;
     rv_str which;

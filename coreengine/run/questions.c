@@ -261,7 +261,7 @@ int64_t rv_run_n_asked(const rv_run *run)
     return run->n_asked;
 }
 
-const rv_envelope *rv_run_question_envelope(rv_run *run, size_t i, const char **stage)
+const rv_envelope *rv_run_question_envelope_at(rv_run *run, size_t i, const char **stage)
 {
     struct branch *b = questions_first(run);
 

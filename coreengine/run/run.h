@@ -58,7 +58,7 @@ struct rv_bound_use {
 };
 #define RV_RUN_BOUNDS 4 /* stages, model calls, agent hops, iterations */
 /** Fills in those that the run has. @return how many */
-size_t rv_run_bounds(const rv_run *run, struct rv_bound_use out[RV_RUN_BOUNDS]);
+size_t rv_run_collect_bounds(const rv_run *run, struct rv_bound_use out[RV_RUN_BOUNDS]);
 enum rv_run_status rv_run_status(const rv_run *run);
 const rv_envelope *rv_run_envelope(const rv_run *run); /* borrowed */
 /** Why a stage failed last, with the lines of reeve that found it; NULL: none failed in this process. Borrowed. */
@@ -73,7 +73,7 @@ const char *rv_run_question_stage_of(rv_run *run, rv_str id);
 /** The question of a run that waits, or of a branch while others run, which no one answered in time: out is what to
  * tell the run, as an answer. The time of that event must be at least now_us. False: none is due. id is memory for out.
  */
-bool rv_run_due_question(rv_run *run, int64_t now_us, char id[RV_ID_MAX], struct rv_response *out);
+bool rv_run_find_due_question(rv_run *run, int64_t now_us, char id[RV_ID_MAX], struct rv_response *out);
 int64_t rv_run_next_expiry(rv_run *run); /* when the next one is due; 0: none will be */
 /** May this answer be told now, also while other branches still run? id is the question's, for an answer that names
  * none the first one. Changes nothing. What rv_run_step() says of an ANSWER; RV_E_STATE: no question is open. */
@@ -83,7 +83,7 @@ RV_MUST_CHECK int rv_run_check_branch_answer(rv_run *run, const struct rv_respon
 int64_t rv_run_n_asked(const rv_run *run);
 /** The envelope of the i-th branch whose question is open, in list order; *stage: that asks. NULL: there are no more.
  * Both borrowed. */
-const rv_envelope *rv_run_question_envelope(rv_run *run, size_t i, const char **stage);
+const rv_envelope *rv_run_question_envelope_at(rv_run *run, size_t i, const char **stage);
 /** Set opts.saves from the next step on: for a caller that wants the state at one place of a run only. */
 void rv_run_set_saves(rv_run *run, enum rv_saves saves);
 /** Tells whether the core itself refuses calls of blocked tools. By older rules the engine refuses them when it
