@@ -174,9 +174,9 @@ static int keep_place(struct move *m, rv_err **err)
 
     if (!m->script.script || !m->next->script)
         return 0;
-    int rc = rv_script_source(m->script.script, &name, &was, err);
+    int rc = rv_script_write_source(m->script.script, &name, &was, err);
     if (rc == 0)
-        rc = rv_script_source(m->next->script, &name, &is, err);
+        rc = rv_script_write_source(m->next->script, &name, &is, err);
     if (rc == 0 && rv_str_eq(rv_buf_str(&was), rv_buf_str(&is)))
         rc = rv_app_script_at(&m->script, &m->script_at, err);
     rv_buf_fini(&was);

@@ -379,7 +379,7 @@ static int load_test_script(struct rv_app_loaded *l, const struct rv_test_config
     int rc = 0;
 
     if (test->inline_script)
-        rc = rv_script_from_node(test->inline_script, l->findings, out, &fault);
+        rc = rv_script_read_node(test->inline_script, l->findings, out, &fault);
     else if (test->script)
         rc = rv_script_read(test->script, l->findings, out, &fault);
     if (rc == RV_E_NOMEM) {

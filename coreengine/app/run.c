@@ -64,7 +64,7 @@ int app_scripted_stages(const struct rv_app_loaded *l, bool **out, rv_err **err)
     *out = calloc(l->pipeline->n_agents + 1, sizeof **out);
     if (!*out)
         return RV_FAIL(err, RV_E_NOMEM, "keep a run");
-    rv_script_stages(l->script, l->pipeline, *out);
+    rv_script_mark_stages(l->script, l->pipeline, *out);
     return 0;
 }
 
@@ -137,7 +137,7 @@ int app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_app
     if (rc == 0)
         rc = app_scripted_stages(l, &scripted, err);
     if (rc == 0 && l->script)
-        rc = rv_script_inner_stages(l->script, l->pipeline, &inner, err);
+        rc = rv_script_find_inner_stages(l->script, l->pipeline, &inner, err);
     start.begin = (struct rv_journal_begin){
         .mode = run->mode,
         .continues = begin->parent != NULL,

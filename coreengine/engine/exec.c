@@ -98,7 +98,7 @@ int rv_exec_check(const struct rv_exec_opts *o, rv_findings *findings, rv_err **
     engine_run_tools_init(&tools, o, NULL);
     const struct rv_catalog catalog = rv_tool_set_catalog(&tools.set);
     if (o->script)
-        rv_script_stages(o->script, p, scripted);
+        rv_script_mark_stages(o->script, p, scripted);
     for (size_t i = 0; i < p->n_agents; i++) {
         const struct rv_agent *a = &p->agents[i];
         rv_err *fault = NULL;
@@ -169,8 +169,8 @@ static int prepare(rv_exec *x, rv_err **err)
     x->scripted = calloc(n ? n : 1, sizeof *x->scripted);
     if (!x->scripted)
         return RV_FAIL(err, RV_E_NOMEM, "start a run");
-    rv_script_stages(o->script, o->pipeline, x->scripted);
-    return rv_script_inner_stages(o->script, o->pipeline, &x->scripted_inner, err);
+    rv_script_mark_stages(o->script, o->pipeline, x->scripted);
+    return rv_script_find_inner_stages(o->script, o->pipeline, &x->scripted_inner, err);
 }
 
 const struct rv_turn *rv_exec_unkept(const rv_exec *x)

@@ -319,7 +319,7 @@ static int finish(rv_exec *x, enum rv_run_status status, rv_err **err)
     if (exec_is_told(x))
         return 0;
     int rc = waits && x->answers
-                 ? rv_script_waits(x->opts.script, rv_run_envelope(x->run), rv_run_question_stage(x->run), err)
+                 ? rv_script_on_wait(x->opts.script, rv_run_envelope(x->run), rv_run_question_stage(x->run), err)
                  : 0;
     if (rc < 0)
         return rc;

@@ -50,7 +50,7 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
     if (ev->kind == RV_EVENT_ANSWER && x->answers)
         RV_IGNORE(!rv_script_answer(x->opts.script, &response, NULL), "it only moves on: the journal has the answer");
     if (x->answers && rv_run_is_finished(run) && rv_run_status(run) == RV_RUN_INTERRUPTED)
-        rc = rv_script_waits(x->opts.script, rv_run_envelope(run), rv_run_question_stage(run), err);
+        rc = rv_script_on_wait(x->opts.script, rv_run_envelope(run), rv_run_question_stage(run), err);
     for (size_t i = 0; rc == 0 && i < effects->n; i++)
         if (engine_script_plays(x, &effects->items[i]))
             rc = engine_kept_ask(x, &effects->items[i], err);

@@ -299,8 +299,8 @@ static int prepare(struct worker *me, struct work *w, size_t i, rv_err **err)
         me->setup.scripted = calloc(p->n_agents + 1, sizeof *me->setup.scripted);
         if (!me->setup.scripted)
             return RV_FAIL(err, RV_E_NOMEM, "prepare a simulation");
-        rv_script_stages(subject->script, p, me->setup.scripted);
-        rc = rv_script_inner_stages(subject->script, p, &me->setup.scripted_inner, err);
+        rv_script_mark_stages(subject->script, p, me->setup.scripted);
+        rc = rv_script_find_inner_stages(subject->script, p, &me->setup.scripted_inner, err);
     }
     return rc;
 }

@@ -131,7 +131,7 @@ static void load(struct bench *b, const struct bench_opts *o)
     bool *flags = calloc(b->pipeline->n_agents + 1, sizeof *flags);
     if (!flags)
         bench_die("no memory", NULL);
-    rv_script_stages(b->script, b->pipeline, flags);
+    rv_script_mark_stages(b->script, b->pipeline, flags);
     b->scripted = flags;
 }
 

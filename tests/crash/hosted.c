@@ -119,7 +119,7 @@ static void start_new(struct host *h, struct rv_exec_opts *opts, rv_envelope *en
     rv_exec *x = NULL;
     rv_err *err = NULL;
 
-    rv_script_stages(opts->script, h->pipeline, scripted);
+    rv_script_mark_stages(opts->script, h->pipeline, scripted);
     must(rv_journal_new(h->store, &start, &opts->journal, &err), err, "journal");
     opts->takes_journal = true;
     must(rv_engine_start(h->engine, opts, env, NULL, &x, &err), err, "start");

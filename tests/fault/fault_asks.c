@@ -100,7 +100,7 @@ static int scenario(rv_plugins *plugins, const struct rv_pipeline *p, const char
 
     int rc = f ? rv_yaml_parse(rv_str_of(text), "s.yaml", f, &doc, &err) : RV_E_NOMEM;
     if (rc == 0)
-        rc = rv_script_from_node(rv_yaml_root(doc), f, &script, &err);
+        rc = rv_script_read_node(rv_yaml_root(doc), f, &script, &err);
     if (rc == 0)
         rc = drive(plugins, p, script, state, &err);
     rv_script_free(script);

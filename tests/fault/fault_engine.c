@@ -108,7 +108,7 @@ static int scenario(const struct rv_pipeline *p, const struct rv_node *node, boo
     rv_engine *e = NULL;
     rv_err *err = NULL;
 
-    int rc = f ? rv_script_from_node(node, f, &script, &err) : RV_E_NOMEM;
+    int rc = f ? rv_script_read_node(node, f, &script, &err) : RV_E_NOMEM;
     if (rc == 0)
         rv_script_check(script, p, f);
     if (rc == 0)

@@ -117,7 +117,7 @@ static int scenario(struct host *h, rv_store *store)
 
     h->rc = 0;
     h->is_answered = false;
-    int rc = f ? rv_script_from_node(h->script, f, &script, &err) : RV_E_NOMEM;
+    int rc = f ? rv_script_read_node(h->script, f, &script, &err) : RV_E_NOMEM;
     if (rc == 0)
         rc = rv_engine_new(&opts, &e, &err);
     if (rc == 0)

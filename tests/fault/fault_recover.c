@@ -70,7 +70,7 @@ static int live(const struct parts *parts, rv_store *store, int n, const struct 
     rv_engine *e = NULL;
     rv_exec *x = NULL;
 
-    int rc = f ? rv_script_from_node(parts->script, f, &script, err) : RV_E_NOMEM;
+    int rc = f ? rv_script_read_node(parts->script, f, &script, err) : RV_E_NOMEM;
     if (rc == 0)
         rc = rv_engine_new(&opts, &e, err);
     if (rc == 0)
@@ -120,7 +120,7 @@ static int follow(const struct parts *parts, rv_store *store, rv_err **err)
     rv_follower *follower = NULL;
     json_object *at = NULL;
 
-    int rc = f ? rv_script_from_node(parts->script, f, &reader.script, err) : RV_E_NOMEM;
+    int rc = f ? rv_script_read_node(parts->script, f, &reader.script, err) : RV_E_NOMEM;
     if (rc == 0) {
         const struct rv_catalog catalog = rv_script_catalog(reader.script, &rv_catalog_empty);
         const struct rv_replay_opts opts = {
@@ -131,7 +131,7 @@ static int follow(const struct parts *parts, rv_store *store, rv_err **err)
         rv_follower_free(follower);
     }
     if (rc == 0)
-        rc = rv_script_position(reader.script, &at, err);
+        rc = rv_script_build_position(reader.script, &at, err);
     if (rc == 0)
         rc = rv_script_set_position(reader.script, at, err);
     json_object_put(at);

@@ -58,11 +58,11 @@ static int read_and_hand_out(void)
     if (rc == 0)
         rc = hand_out(s, RV_SCRIPT_HOOK, "c.h", 1, &err);
     if (rc == 0)
-        rc = rv_script_position(s, &position, &err);
+        rc = rv_script_build_position(s, &position, &err);
     if (rc == 0)
         rc = rv_script_set_position(s, position, &err);
     if (rc == 0)
-        rc = rv_script_source(s, &name, &text, &err);
+        rc = rv_script_write_source(s, &name, &text, &err);
     json_object_put(position);
     rv_buf_fini(&text);
     rv_script_free(s);

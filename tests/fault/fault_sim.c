@@ -58,7 +58,7 @@ START_TEST(every_failed_allocation_of_a_simulation_is_reported)
     load_agents(documents);
     ck_assert_int_eq(rv_pipeline_load(cases[_i].pipeline, findings, &p, NULL), 0);
     ck_assert_int_eq(rv_pipeline_bind_agents(p, &source, findings, NULL), 0);
-    ck_assert_int_eq(rv_script_from_node(p->tests[0].inline_script, findings, &script, NULL), 0);
+    ck_assert_int_eq(rv_script_read_node(p->tests[0].inline_script, findings, &script, NULL), 0);
     const struct rv_catalog catalog = rv_script_catalog(script, &rv_catalog_empty);
     const struct rv_sim_subject subject = {.pipeline = p, .catalog = &catalog, .agents = agents, .n_agents = N_AGENTS};
     o.subjects = &subject;

@@ -77,7 +77,7 @@ RV_FUZZ_TARGET(script)
     rv_script *s = NULL;
 
     if (f && rv_yaml_parse((rv_str){(const char *)data, size}, "s.yaml", f, &doc, NULL) == 0 && doc &&
-        rv_findings_n_errors(f) == 0 && rv_yaml_root(doc) && rv_script_from_node(rv_yaml_root(doc), f, &s, NULL) == 0) {
+        rv_findings_n_errors(f) == 0 && rv_yaml_root(doc) && rv_script_read_node(rv_yaml_root(doc), f, &s, NULL) == 0) {
         require((s != NULL) == (rv_findings_n_errors(f) == 0));
         for (size_t i = 0; i < rv_findings_n(f); i++)
             require(rv_findings_at(f, i).src.line > 0);

@@ -186,7 +186,7 @@ static int make_scripts(struct batch *b, rv_err **err)
         return RV_FAIL(err, RV_E_NOMEM, "make a batch");
     if (!l->script)
         return 0;
-    int rc = rv_script_source(l->script, &name, &text, err);
+    int rc = rv_script_write_source(l->script, &name, &text, err);
     for (size_t i = 0; rc == 0 && i < b->n_all; i++) {
         rv_findings *f = rv_findings_new();
         rc = f ? rv_script_parse(rv_buf_str(&text), name, f, &b->scripts[i], err)
@@ -199,7 +199,7 @@ static int make_scripts(struct batch *b, rv_err **err)
     rv_buf_fini(&text);
     if (rc == 0)
         rc = app_scripted_stages(l, &b->scripted, err);
-    return rc < 0 ? rc : rv_script_inner_stages(l->script, l->pipeline, &b->inner, err);
+    return rc < 0 ? rc : rv_script_find_inner_stages(l->script, l->pipeline, &b->inner, err);
 }
 
 static int prepare(struct batch *b, rv_err **err)

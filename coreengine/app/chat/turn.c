@@ -251,9 +251,9 @@ static int make_journal(rv_chat *chat, const struct chat_pipeline *with, const r
     int rc = 0;
 
     if (o->script) {
-        rv_script_stages(o->script, with->pipeline, scripted);
+        rv_script_mark_stages(o->script, with->pipeline, scripted);
         start.begin.scripted = scripted;
-        rc = rv_script_position(o->script, &start.begin.script_at, err);
+        rc = rv_script_build_position(o->script, &start.begin.script_at, err);
     }
     start.now_us = rv_engine_now_us(o->engine);
     if (rc == 0 && chat->tells) /* the thread of the store writes it with the first step */

@@ -367,7 +367,7 @@ static int read_script(struct filter_run *r, json_object *config, rv_findings *f
     if (rc == 0)
         rc = rv_yaml_parse(rv_buf_str(&text), "script", findings, &r->script_doc, err);
     if (rc == 0 && r->script_doc && rv_yaml_root(r->script_doc))
-        rc = rv_script_from_node(rv_yaml_root(r->script_doc), findings, &r->script, err);
+        rc = rv_script_read_node(rv_yaml_root(r->script_doc), findings, &r->script, err);
     if (rc == 0 && r->script)
         rv_script_check(r->script, r->pipeline, findings);
     rv_buf_fini(&text);

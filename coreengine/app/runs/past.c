@@ -85,7 +85,7 @@ int rv_app_script_pass_event(struct rv_app_script *s, const struct rv_event *ev,
     if (ev->kind == RV_EVENT_ANSWER)
         RV_IGNORE(!rv_script_answer(s->script, &response, NULL), "it only moves on: the journal has the answer");
     return rv_run_is_finished(run) && rv_run_status(run) == RV_RUN_INTERRUPTED
-               ? rv_script_waits(s->script, rv_run_envelope(run), rv_run_question_stage(run), err)
+               ? rv_script_on_wait(s->script, rv_run_envelope(run), rv_run_question_stage(run), err)
                : 0;
 }
 
@@ -97,7 +97,7 @@ int rv_app_script_pass_effect(struct rv_app_script *s, const struct rv_effect *e
 int rv_app_script_at(const struct rv_app_script *s, json_object **out, rv_err **err)
 {
     *out = NULL;
-    return s->script ? rv_script_position(s->script, out, err) : 0;
+    return s->script ? rv_script_build_position(s->script, out, err) : 0;
 }
 
 void rv_app_script_fini(struct rv_app_script *s)

@@ -177,7 +177,7 @@ static int copy_script(struct job *j, const struct rv_service_ask *ask, rv_err *
 
     if (!ask->script || j->row->serve != app_models_call || !rv_script_has_models(ask->script))
         return 0;
-    int rc = rv_script_source(ask->script, &name, &text, err);
+    int rc = rv_script_write_source(ask->script, &name, &text, err);
     if (rc < 0)
         return rc;
     j->script = rv_str_dup(rv_buf_str(&text));

@@ -107,7 +107,7 @@ static int merge(const rv_script *own, json_object *cassette, json_object **out,
     int rc = 0;
 
     if (own) {
-        rc = rv_script_source(own, &name, &text, err);
+        rc = rv_script_write_source(own, &name, &text, err);
         if (rc == 0)
             rc = app_test_yaml_json(rv_buf_str(&text), name, &all, err);
     } else if (!(all = json_object_new_object())) {

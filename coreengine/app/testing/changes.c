@@ -188,7 +188,7 @@ static int add_test(const struct rv_app_loaded *l, size_t i, rv_buf *b, rv_err *
     if (rc == 0)
         rc = add_prompts(l->pipeline, test, b, err);
     if (rc == 0 && l->test_scripts && l->test_scripts[i])
-        rc = rv_script_source(l->test_scripts[i], &name, b, err);
+        rc = rv_script_write_source(l->test_scripts[i], &name, b, err);
     return rc;
 }
 

@@ -272,7 +272,7 @@ static int ask_judge(const struct rv_app_loaded *l, rv_engine *engine, rv_script
 static int first_answer(const rv_envelope *env, rv_script *script, struct rv_response *out, bool *found, rv_err **err)
 {
     bool waits = rv_envelope_has_interrupt(env) && script;
-    int rc = waits ? rv_script_waits(script, env, NULL, err) : 0;
+    int rc = waits ? rv_script_on_wait(script, env, NULL, err) : 0;
 
     *found = waits && rc == 0 && rv_script_answer(script, out, NULL);
     return rc;

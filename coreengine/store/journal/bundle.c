@@ -193,7 +193,7 @@ static int write_script(const rv_script *s, rv_jw *w, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_BUNDLE_MAX_BYTES);
     const char *name = NULL;
-    int rc = rv_script_source(s, &name, &text, err);
+    int rc = rv_script_write_source(s, &name, &text, err);
 
     if (rc == 0) {
         rv_jw_key(w, "script");

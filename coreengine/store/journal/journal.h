@@ -58,7 +58,7 @@ struct rv_journal_begin {
     const bool *scripted;        /* per stage of the pipeline: the script plays it; NULL: none; borrowed */
     bool *own;                   /* what scripted points to when it was read from a journal; owned */
     json_object *scripted_inner; /* names of stages inside of stages, "sub/inner": the same; owned; NULL: none */
-    json_object *script_at;      /* where the script stood then (rv_script_position()); owned */
+    json_object *script_at;      /* where the script stood then (rv_script_build_position()); owned */
     const struct rv_conversation *conversation; /* that the run belongs to; borrowed, or own_conversation; NULL: none */
     const char *task; /* what the run is as a task of an MCP client, for lists; not read back; borrowed; NULL: none */
     const char *request; /* hash of the request that the run answers; not read back; borrowed; NULL: none */

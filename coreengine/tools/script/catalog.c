@@ -37,7 +37,7 @@ static const char *next_name(const struct script_section *section, size_t *list,
     return NULL;
 }
 
-void rv_script_stages(const rv_script *s, const struct rv_pipeline *p, bool *flags)
+void rv_script_mark_stages(const rv_script *s, const struct rv_pipeline *p, bool *flags)
 {
     size_t list = 0, entry = 0;
     const char *name;
@@ -62,7 +62,7 @@ bool rv_script_has_stage(const rv_script *s, rv_str name)
     return false;
 }
 
-int rv_script_inner_stages(const rv_script *s, const struct rv_pipeline *p, json_object **out, rv_err **err)
+int rv_script_find_inner_stages(const rv_script *s, const struct rv_pipeline *p, json_object **out, rv_err **err)
 {
     size_t list = 0, entry = 0;
     json_object *names = NULL;

@@ -175,7 +175,7 @@ static int add_question(rv_script *s, const rv_envelope *env, const char *id, co
     return q->id && q->stage ? 0 : RV_FAIL(err, RV_E_NOMEM, "look at what a run waits for");
 }
 
-int rv_script_waits(rv_script *s, const rv_envelope *env, const char *asked_by, rv_err **err)
+int rv_script_on_wait(rv_script *s, const rv_envelope *env, const char *asked_by, rv_err **err)
 {
     size_t n = rv_envelope_n_queued(env);
     int rc = 0;
@@ -314,7 +314,7 @@ static bool write_answers(const rv_script *s, rv_jw *w)
     return true;
 }
 
-int rv_script_position(const rv_script *s, json_object **out, rv_err **err)
+int rv_script_build_position(const rv_script *s, json_object **out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     rv_jw w = rv_jw_on(&text);

@@ -305,7 +305,7 @@ const struct rv_key *script_all_keys(size_t *n)
     return script_keys;
 }
 
-int rv_script_from_node(const struct rv_node *node, rv_findings *findings, rv_script **out, rv_err **err)
+int rv_script_read_node(const struct rv_node *node, rv_findings *findings, rv_script **out, rv_err **err)
 {
     size_t before = rv_findings_n_errors(findings);
     struct script_reader r = {.s = calloc(1, sizeof *r.s)};
@@ -351,7 +351,7 @@ int rv_script_parse(rv_str text, const char *name, rv_findings *findings, rv_scr
         return rc;
     const struct rv_node *root = rv_yaml_root(doc);
     if (root) {
-        rc = rv_script_from_node(root, findings, &s, err);
+        rc = rv_script_read_node(root, findings, &s, err);
     } else {
         struct rv_src src = {name, 1, 1};
         rv_findings_add(findings, RV_SEVERITY_ERROR, &src, "keys here: models, stages, tools, hooks, answers, repeat",
@@ -460,7 +460,7 @@ static int write_node(const struct rv_node *node, rv_buf *out, rv_err **err)
     return rc;
 }
 
-int rv_script_source(const rv_script *s, const char **name, rv_buf *text, rv_err **err)
+int rv_script_write_source(const rv_script *s, const char **name, rv_buf *text, rv_err **err)
 {
     int rc = 0;
 

@@ -16,24 +16,24 @@ typedef struct rv_script rv_script;
 /** Read a file, or a node (of a test in a pipeline; borrowed for the script's life). Faults become findings; *out may
  * be NULL then. */
 RV_MUST_CHECK int rv_script_read(const char *path, rv_findings *findings, rv_script **out, rv_err **err);
-RV_MUST_CHECK int rv_script_from_node(const struct rv_node *node, rv_findings *findings, rv_script **out, rv_err **err);
+RV_MUST_CHECK int rv_script_read_node(const struct rv_node *node, rv_findings *findings, rv_script **out, rv_err **err);
 /** The same from text; `name` stands for the file in messages. */
 RV_MUST_CHECK int rv_script_parse(rv_str text, const char *name, rv_findings *findings, rv_script **out, rv_err **err);
 void rv_script_free(rv_script *s);
 /** What rv_script_parse() makes the same script from: the text it was read from, byte for byte; of a node, the node as
  * JSON (entries then have other places). Appended to text; *name is borrowed. */
-RV_MUST_CHECK int rv_script_source(const rv_script *s, const char **name, rv_buf *text, rv_err **err);
+RV_MUST_CHECK int rv_script_write_source(const rv_script *s, const char **name, rv_buf *text, rv_err **err);
 /** JSON as a script may have it: characters that YAML would read otherwise are escaped. */
 void rv_script_add_json(rv_str json, rv_buf *out);
 /** Names of stages and tools in the script that the pipeline does not have: findings. */
 void rv_script_check(const rv_script *s, const struct rv_pipeline *p, rv_findings *findings);
 
 /** Which stages the script answers for as a whole (its `stages`); flags[0..n_agents) are set. */
-void rv_script_stages(const rv_script *s, const struct rv_pipeline *p, bool *flags);
+void rv_script_mark_stages(const rv_script *s, const struct rv_pipeline *p, bool *flags);
 /** The same of stages inside of stages: *out is a list of their names, as "sub/inner", which is the caller's; NULL:
  * none is there. RV_E_NOMEM. */
-RV_MUST_CHECK int rv_script_inner_stages(const rv_script *s, const struct rv_pipeline *p, json_object **out,
-                                         rv_err **err);
+RV_MUST_CHECK int rv_script_find_inner_stages(const rv_script *s, const struct rv_pipeline *p, json_object **out,
+                                              rv_err **err);
 /** Tells whether its `stages` have an entry for that name. */
 bool rv_script_has_stage(const rv_script *s, rv_str name);
 bool rv_script_has_tool(const rv_script *s, rv_str tool);
@@ -99,7 +99,7 @@ struct rv_tool_reply rv_script_tool_reply(struct rv_script_reply *reply);
 
 /** The run waits with these questions: the next answer is one of theirs. asked_by: the stage of the pending one, where
  * neither it nor its data says which; may be NULL. RV_E_NOMEM. */
-RV_MUST_CHECK int rv_script_waits(rv_script *s, const rv_envelope *env, const char *asked_by, rv_err **err);
+RV_MUST_CHECK int rv_script_on_wait(rv_script *s, const rv_envelope *env, const char *asked_by, rv_err **err);
 /** The next answer to an interrupt: the first that is left and names no stage, or that of a question that waits; then
  * it has the id of that one. False: none fits. *delay_ms may be NULL. Borrowed. */
 bool rv_script_answer(rv_script *s, struct rv_response *out, int64_t *delay_ms);
@@ -107,7 +107,7 @@ bool rv_script_answer(rv_script *s, struct rv_response *out, int64_t *delay_ms);
 void rv_script_rewind(rv_script *s);
 /** The position in the script, as JSON for rv_script_set_position() (docs/reference/journal.md). *out is yours; NULL:
  * no entry has been handed out. */
-RV_MUST_CHECK int rv_script_position(const rv_script *s, json_object **out, rv_err **err);
+RV_MUST_CHECK int rv_script_build_position(const rv_script *s, json_object **out, rv_err **err);
 /** Go on where a script of the same text stood; NULL: from the first entries. RV_E_INVALID: it does not fit, and the
  * script stands at its first entries. */
 RV_MUST_CHECK int rv_script_set_position(rv_script *s, json_object *position, rv_err **err);

@@ -179,7 +179,7 @@ static void play(const struct rv_pipeline *p, const struct rv_catalog *catalog, 
     opts.saves = RV_SAVES_EACH;
     opts.max_parallel = 64;
     if (script) {
-        rv_script_stages(script, p, flags);
+        rv_script_mark_stages(script, p, flags);
         opts.scripted_stages = flags;
     }
     ck_assert_int_eq(rv_run_new(p, catalog, &opts, envelope(test), &run, NULL), 0);
@@ -196,7 +196,7 @@ static void add_script(struct world *w, const struct rv_test_config *test)
     rv_script *s = NULL;
 
     if (test && test->inline_script)
-        ck_assert_int_eq(rv_script_from_node(test->inline_script, f, &s, NULL), 0);
+        ck_assert_int_eq(rv_script_read_node(test->inline_script, f, &s, NULL), 0);
     else if (test && test->script)
         ck_assert_int_eq(rv_script_read(test->script, f, &s, NULL), 0);
     ck_assert_uint_eq(rv_findings_n_errors(f), 0);

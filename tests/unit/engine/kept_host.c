@@ -143,7 +143,7 @@ rv_journal *host_journal(struct host *h, const rv_envelope *env, int64_t now_us)
     ck_assert_int_eq(rv_store_put_blob(h->store, RV_STR_LIT("{}"), hash, NULL), 0);
     start.bundle = hash;
     if (h->w.script) {
-        rv_script_stages(h->w.script, h->w.pipeline, flags);
+        rv_script_mark_stages(h->w.script, h->w.pipeline, flags);
         start.begin.has_script = true;
         start.begin.scripted = flags;
     }

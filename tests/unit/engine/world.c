@@ -188,7 +188,7 @@ static int keep(struct world *w, const struct how *how, const rv_envelope *env, 
                                             .answers_from_script = w->script && !how->no_answers,
                                             .max_parallel = RV_ENGINE_MAX_PARALLEL};
     if (w->script) {
-        rv_script_stages(w->script, w->pipeline, flags);
+        rv_script_mark_stages(w->script, w->pipeline, flags);
         start.begin.scripted = flags;
     }
     return rv_journal_create(how->store, &start, &w->journal, err);

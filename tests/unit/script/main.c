@@ -12,7 +12,7 @@ rv_script *script_of(const char *text, char **findings)
     doc = NULL;
     ck_assert_int_eq(rv_yaml_parse(rv_str_of(text), "s.yaml", f, &doc, NULL), 0);
     ck_assert_ptr_nonnull(doc);
-    ck_assert_int_eq(rv_script_from_node(rv_yaml_root(doc), f, &s, NULL), 0);
+    ck_assert_int_eq(rv_script_read_node(rv_yaml_root(doc), f, &s, NULL), 0);
     rv_findings_sort(f);
     rv_findings_write_text(f, false, &out);
     if (findings) {

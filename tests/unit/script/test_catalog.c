@@ -78,7 +78,7 @@ START_TEST(scripted_stages_are_flagged)
     rv_script *s = script_of(stages[_i].script, NULL);
     bool flags[3] = {true, true, true};
 
-    rv_script_stages(s, p, flags);
+    rv_script_mark_stages(s, p, flags);
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(flags[i], stages[_i].flags[i]);
     rv_script_free(s);
@@ -107,7 +107,7 @@ START_TEST(scripted_stages_inside_of_stages_are_named)
         rv_script *s = script_of(scripts[i], NULL);
         json_object *names = NULL;
 
-        ck_assert_int_eq(rv_script_inner_stages(s, p, &names, NULL), 0);
+        ck_assert_int_eq(rv_script_find_inner_stages(s, p, &names, NULL), 0);
         ck_assert_uint_eq(names ? json_object_array_length(names) : 0, i < 2);
         ck_assert(!names || rv_str_is(rv_json_str(json_object_array_get_idx(names, 0)), "sub/x"));
         ck_assert_int_eq(rv_script_has_stage(s, RV_STR_LIT("sub/x")), i < 2);

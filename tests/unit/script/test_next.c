@@ -380,7 +380,7 @@ static char *position_of(const rv_script *s)
     json_object *at = NULL;
     rv_buf text = RV_BUF_INIT(4096);
 
-    ck_assert_int_eq(rv_script_position(s, &at, NULL), 0);
+    ck_assert_int_eq(rv_script_build_position(s, &at, NULL), 0);
     if (at)
         rv_json_write(at, &text);
     json_object_put(at);

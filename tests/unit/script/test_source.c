@@ -39,7 +39,7 @@ START_TEST(a_text_comes_back_byte_for_byte)
     rv_buf out = RV_BUF_INIT(1 << 16);
     const char *name = NULL;
 
-    ck_assert_int_eq(rv_script_source(s, &name, &out, NULL), 0);
+    ck_assert_int_eq(rv_script_write_source(s, &name, &out, NULL), 0);
     ck_assert_str_eq(name, "dir/s.yaml");
     ck_assert_str_eq(rv_buf_cstr(&out), text);
     rv_buf_fini(&out);
@@ -58,7 +58,7 @@ START_TEST(a_file_is_kept_as_it_was_read)
     rv_kit_write(path, "models: {a: [{text: one}]}\n");
     ck_assert_int_eq(rv_script_read(path, f, &s, NULL), 0);
     rv_kit_write(path, "models: {a: [{text: two}]}\n");
-    ck_assert_int_eq(rv_script_source(s, &name, &out, NULL), 0);
+    ck_assert_int_eq(rv_script_write_source(s, &name, &out, NULL), 0);
     ck_assert_str_eq(rv_buf_cstr(&out), "models: {a: [{text: one}]}\n");
     ck_assert_str_eq(name, path);
     rv_buf_fini(&out);
@@ -89,7 +89,7 @@ START_TEST(a_node_comes_back_as_the_same_script)
 
     rv_buf_printf(&text, "models: {a: [{text: \"%s\", usage: {input_tokens: 3}}]}\nrepeat: false\n", texts[_i]);
     rv_script *s = script_of(rv_buf_cstr(&text), NULL);
-    ck_assert_int_eq(rv_script_source(s, &name, &out, NULL), 0);
+    ck_assert_int_eq(rv_script_write_source(s, &name, &out, NULL), 0);
     ck_assert_str_eq(name, "s.yaml");
     rv_script *again = parse(rv_buf_str(&out), name);
     char *want = reply(s), *got = reply(again);

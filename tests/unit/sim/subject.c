@@ -45,7 +45,7 @@ void subjects_init(struct subjects *s, const char *path, size_t n)
         const struct rv_pipeline *p = s->pipelines[i];
         s->catalogs[i] = rv_catalog_empty;
         if (p->n_tests > 0 && p->tests[0].inline_script) {
-            ck_assert_int_eq(rv_script_from_node(p->tests[0].inline_script, s->findings, &s->scripts[i], NULL), 0);
+            ck_assert_int_eq(rv_script_read_node(p->tests[0].inline_script, s->findings, &s->scripts[i], NULL), 0);
             ck_assert_ptr_nonnull(s->scripts[i]);
             s->catalogs[i] = rv_script_catalog(s->scripts[i], &rv_catalog_empty);
         }
