@@ -89,7 +89,7 @@ static void hint_built_in(const struct finder *f, const char *name, rv_err **err
     if (is_listed(f->l->pipeline, RV_APP_BUILT_IN) ||
         rv_app_open_built_in(f->app, f->l->pipeline->dir, NULL, &plugins, NULL) < 0)
         return;
-    for (size_t i = 0; rv_plugins_agent(plugins, i, &agent, &document, &capability); i++)
+    for (size_t i = 0; rv_plugins_agent_at(plugins, i, &agent, &document, &capability); i++)
         if (strcmp(agent, name) == 0)
             rv_err_set_hint(err, "the capability \"%s\" has it: add %s to capabilities", capability, capability);
     rv_plugins_free(plugins);
@@ -158,7 +158,7 @@ static int open_plugins(const struct rv_app *app, struct rv_app_loaded *l, bool 
     int rc = found ? 0 : RV_FAIL(err, RV_E_NOMEM, "open capabilities");
 
     if (rc == 0)
-        rc = rv_plugins_path(app->capability_dirs, app->n_capability_dirs, l->pipeline->dir, &dirs, &n_dirs, err);
+        rc = rv_plugins_path_new(app->capability_dirs, app->n_capability_dirs, l->pipeline->dir, &dirs, &n_dirs, err);
     if (rc == 0) {
         struct rv_plugins_opts opts = {.dirs = (const char *const *)dirs,
                                        .n_dirs = n_dirs,

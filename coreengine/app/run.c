@@ -77,7 +77,7 @@ int app_register_run_agents(const struct rv_app_run *run, rv_err **err)
     rv_str text;
     size_t n;
 
-    if (!opts.plugins || !rv_plugins_agent(opts.plugins, 0, &name, &text, &capability))
+    if (!opts.plugins || !rv_plugins_agent_at(opts.plugins, 0, &name, &text, &capability))
         return 0;
     int rc = rv_agents_new(&opts, &agents, err);
     if (rc == 0)

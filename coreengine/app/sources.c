@@ -39,7 +39,7 @@ static int find_built_in(char **dirs, size_t n_dirs, bool *found, rv_err **err)
     char **names = NULL;
     size_t n = 0;
 
-    int rc = rv_plugins_available((const char *const *)dirs, n_dirs, &names, &n, err);
+    int rc = rv_plugins_find_available((const char *const *)dirs, n_dirs, &names, &n, err);
     *found = rc == 0 && is_there(names, n, RV_APP_BUILT_IN);
     rv_plugins_path_free(names);
     return rc;
@@ -54,7 +54,7 @@ int rv_app_open_built_in(const struct rv_app *app, const char *base_dir, const c
     size_t n_dirs = 0;
     bool wanted = which.name[0];
 
-    int rc = rv_plugins_path(app->capability_dirs, app->n_capability_dirs, base_dir, &dirs, &n_dirs, err);
+    int rc = rv_plugins_path_new(app->capability_dirs, app->n_capability_dirs, base_dir, &dirs, &n_dirs, err);
     if (rc == 0) {
         struct rv_plugins_opts opts = {.dirs = (const char *const *)dirs,
                                        .n_dirs = n_dirs,

@@ -288,7 +288,7 @@ int main(int argc, char **argv)
 
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of the write */
     signal(SIGXFSZ, SIG_IGN); /* and so is a file that may not grow */
-    rv_plugins_name_crashes();
+    rv_plugins_report_crashes();
     rv_store_spare_counts();
     cli.out_color = cli.out_tty && !plain;
     cli.err_color = cli.err_tty && !plain;

@@ -92,7 +92,7 @@ static void load(struct host *h, const char *store)
     rv_owner_name(h->owner);
     must(rv_store_open(url, &store_opts, &h->store, &err), err, "store");
     must(rv_store_put_blob(h->store, RV_STR_LIT("{}"), h->bundle, &err), err, "bundle");
-    must(rv_plugins_path(NULL, 0, ".", &dirs, &n, &err), err, "path");
+    must(rv_plugins_path_new(NULL, 0, ".", &dirs, &n, &err), err, "path");
     const struct rv_plugins_opts opts = {.dirs = (const char *const *)dirs, .n_dirs = n};
     must(rv_plugins_new(&opts, &h->plugins, &err), err, "plugins");
     rv_plugins_path_free(dirs);

@@ -21,7 +21,7 @@ static int load(struct host *h, const char *path, rv_err **err)
     int rc = h->findings ? rv_pipeline_load(path, h->findings, &h->pipeline, err) : RV_E_NOMEM;
     if (rc < 0 || !h->pipeline)
         return rc;
-    rc = rv_plugins_path(NULL, 0, h->pipeline->dir, &dirs, &n_dirs, err);
+    rc = rv_plugins_path_new(NULL, 0, h->pipeline->dir, &dirs, &n_dirs, err);
     if (rc == 0) {
         struct rv_plugins_opts opts = {
             .dirs = (const char *const *)dirs, .n_dirs = n_dirs, .base_dir = h->pipeline->dir};

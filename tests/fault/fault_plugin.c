@@ -85,7 +85,7 @@ static int load_part_of_the_program(void)
     if (rc == 0)
         rc = rv_plugins_load(p, &which, &err);
     if (rc == 0)
-        rc = rv_plugins_available(NULL, 0, &names, &n, &err);
+        rc = rv_plugins_find_available(NULL, 0, &names, &n, &err);
     rv_plugins_path_free(names);
     rv_plugins_free(p);
     rv_err_free(err);
@@ -190,12 +190,12 @@ static int find_path(void)
 {
     char **list = NULL;
     size_t n = 0;
-    int rc = rv_plugins_path(dirs, 2, "base", &list, &n, NULL);
+    int rc = rv_plugins_path_new(dirs, 2, "base", &list, &n, NULL);
 
     rv_plugins_path_free(list);
     list = NULL;
     if (rc == 0)
-        rc = rv_plugins_available(dirs, 2, &list, &n, NULL);
+        rc = rv_plugins_find_available(dirs, 2, &list, &n, NULL);
     rv_plugins_path_free(list);
     return rc;
 }
@@ -224,12 +224,12 @@ static int ask_provider(void)
     if (rc == 0)
         rc = rv_plugins_call(p, &good, &out, &err);
     if (rc == 0)
-        rc = rv_plugin_llm_reply(rv_buf_str(&out), &reply, &err);
+        rc = rv_plugin_read_llm_reply(rv_buf_str(&out), &reply, &err);
     if (rc == 0) {
         rc = rv_plugins_call(p, &bad, &out, &err); /* it has to be refused, and has an error then */
         rc = rc == RV_E_PLUGIN ? 0 : rc ? rc : RV_E_INTERNAL;
         rv_llm_reply_fini(&reply);
-        rv_plugin_llm_failure(err, &reply);
+        rv_plugin_make_llm_failure(err, &reply);
     }
     rv_llm_reply_fini(&reply);
     rv_buf_fini(&out);
@@ -247,7 +247,7 @@ static int read_reply(void)
         "\"arguments\": \"{}\"}]}";
     struct rv_llm_reply reply;
     rv_err *err = NULL;
-    int rc = rv_plugin_llm_reply(rv_str_of(json), &reply, &err);
+    int rc = rv_plugin_read_llm_reply(rv_str_of(json), &reply, &err);
 
     if (rc == 0)
         rv_llm_reply_fini(&reply);

@@ -38,7 +38,7 @@ static bool as_provider(rv_str text)
     struct rv_llm_reply reply;
     json_object *calls = NULL;
 
-    if (rv_plugin_llm_reply(text, &reply, NULL) < 0)
+    if (rv_plugin_read_llm_reply(text, &reply, NULL) < 0)
         return false;
     if (reply.failed || reply.answer.finish < 0 || reply.answer.finish >= RV_N_FINISH ||
         !rv_utf8_valid(rv_buf_str(&reply.text), NULL) || reply.answer.usage.input_tokens < 0)

@@ -216,7 +216,7 @@ static bool find_given(rv_agents *a, const char *name, struct given *out)
     const struct rv_agents_file *file;
     const char *found, *capability;
 
-    for (size_t i = 0; a->plugins && rv_plugins_agent(a->plugins, i, &found, &out->text, &capability); i++) {
+    for (size_t i = 0; a->plugins && rv_plugins_agent_at(a->plugins, i, &found, &out->text, &capability); i++) {
         if (strcmp(found, name) != 0)
             continue;
         out->source = "built-in";
@@ -395,7 +395,7 @@ int rv_agents_register(rv_agents *a, const struct rv_store_scope *scope, size_t 
     *n = 0;
     if (rc < 0 || !a->store)
         return rc;
-    for (size_t i = 0; rc == 0 && a->plugins && rv_plugins_agent(a->plugins, i, &name, &text, &capability); i++)
+    for (size_t i = 0; rc == 0 && a->plugins && rv_plugins_agent_at(a->plugins, i, &name, &text, &capability); i++)
         rc = register_one(a, scope, name, n, err);
     for (size_t i = 0; rc == 0 && i < a->files.n; i++)
         if (a->files.items[i].name && !a->files.items[i].fault)

@@ -61,7 +61,7 @@ static int collect(rv_agents *a, const struct rv_store_scope *scope, struct name
 
     if (a->store)
         rc = rv_store_list_schemas(a->store, scope, RV_AGENTS_KIND, add_row, names, err);
-    for (size_t i = 0; rc == 0 && a->plugins && rv_plugins_agent(a->plugins, i, &name, &text, &capability); i++)
+    for (size_t i = 0; rc == 0 && a->plugins && rv_plugins_agent_at(a->plugins, i, &name, &text, &capability); i++)
         rc = add_name(names, name, err);
     for (size_t i = 0; rc == 0 && i < a->files.n; i++)
         if (a->files.items[i].name)
@@ -78,7 +78,7 @@ static void say_where(rv_agents *a, rv_buf *b)
     const char *name, *capability;
     rv_str text;
 
-    while (a->plugins && rv_plugins_agent(a->plugins, n_built_in, &name, &text, &capability))
+    while (a->plugins && rv_plugins_agent_at(a->plugins, n_built_in, &name, &text, &capability))
         n_built_in++;
     rv_buf_puts(b, a->store && !a->is_unkept ? "the store" : "no store");
     rv_buf_printf(b, ", %zu built in", n_built_in);

@@ -271,7 +271,7 @@ static int open_built_in(struct rv_app_chat *c, rv_err **err)
     for (size_t i = 0; i < c->n_wanted; i++)
         none = none || !c->wanted[i][0];
     int rc = rv_app_open_built_in(c->app, NULL, none ? "" : NULL, &c->loaded.plugins, err);
-    if (rc == 0 && rv_plugins_agent(c->loaded.plugins, 0, &agent, &document, &capability))
+    if (rc == 0 && rv_plugins_agent_at(c->loaded.plugins, 0, &agent, &document, &capability))
         c->capabilities[c->n_capabilities++] = RV_APP_BUILT_IN;
     return rc;
 }

@@ -162,7 +162,7 @@ int rv_needs_of_loaded(const struct rv_app_loaded *l, struct rv_needs *out, rv_e
     const char *name, *version;
     int rc = 0;
 
-    for (size_t i = 0; rc == 0 && l->plugins && rv_plugins_loaded(l->plugins, i, &name, &version); i++)
+    for (size_t i = 0; rc == 0 && l->plugins && rv_plugins_loaded_at(l->plugins, i, &name, &version); i++)
         rc = rv_needs_add_capability(out, name, version, err);
     return rc;
 }

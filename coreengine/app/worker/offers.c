@@ -10,7 +10,7 @@ static int offer_one(const struct rv_app *app, rv_plugins *plugins, const char *
     rv_buf version = RV_BUF_INIT(MAX_VERSION);
     rv_err *why = NULL;
 
-    int rc = rv_plugins_version(plugins, name, &version, &why);
+    int rc = rv_plugins_read_version(plugins, name, &version, &why);
     if (rc == 0)
         rc = rv_needs_add_capability(out, name, rv_buf_cstr(&version), err);
     else if (rc != RV_E_NOMEM)
@@ -34,7 +34,7 @@ static int offer_all(const struct rv_app *app, const char *const *dirs, size_t n
     char **names = NULL;
     size_t n = 0;
 
-    int rc = rv_plugins_available(dirs, n_dirs, &names, &n, err);
+    int rc = rv_plugins_find_available(dirs, n_dirs, &names, &n, err);
     if (rc == 0)
         rc = rv_plugins_new(&opts, &plugins, err);
     for (size_t i = 0; rc == 0 && i < n; i++)
@@ -50,7 +50,7 @@ int app_work_offers(const struct rv_app *app, const char *const *labels, size_t 
     char **dirs = NULL;
     size_t n_dirs = 0;
 
-    int rc = rv_plugins_path(app->capability_dirs, app->n_capability_dirs, NULL, &dirs, &n_dirs, err);
+    int rc = rv_plugins_path_new(app->capability_dirs, app->n_capability_dirs, NULL, &dirs, &n_dirs, err);
     if (rc == 0)
         rc = offer_all(app, (const char *const *)dirs, n_dirs, out, err);
     rv_plugins_path_free(dirs);

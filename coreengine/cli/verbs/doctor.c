@@ -58,9 +58,9 @@ static void check_capabilities(struct rv_cli *cli, struct checkup *c)
     size_t n_dirs = 0, n = 0;
     rv_err *err = NULL;
 
-    int rc = rv_plugins_path(cli->app.capability_dirs, cli->app.n_capability_dirs, NULL, &dirs, &n_dirs, &err);
+    int rc = rv_plugins_path_new(cli->app.capability_dirs, cli->app.n_capability_dirs, NULL, &dirs, &n_dirs, &err);
     if (rc == 0)
-        rc = rv_plugins_available((const char *const *)dirs, n_dirs, &names, &n, &err);
+        rc = rv_plugins_find_available((const char *const *)dirs, n_dirs, &names, &n, &err);
     if (rc < 0) {
         line(c, LEVEL_BAD, "capabilities", "%s", rv_err_text(err));
     } else if (n == 0) {

@@ -186,7 +186,7 @@ static int check(struct rv_cli *cli, const struct rv_plugins_opts *opts, rv_err 
     size_t n = 0;
 
     if (cli->n_words == 0)
-        rc = rv_plugins_available(opts->dirs, opts->n_dirs, &names, &n, err);
+        rc = rv_plugins_find_available(opts->dirs, opts->n_dirs, &names, &n, err);
     else
         n = cli->n_words;
     if (json)
@@ -216,7 +216,7 @@ static int inspect_names(struct rv_cli *cli, rv_plugins *plugins, char **dirs, s
     size_t n = 0;
     int status = RV_EXIT_COMPLETED;
 
-    int rc = cli->n_words ? 0 : rv_plugins_available((const char *const *)dirs, n_dirs, &names, &n, err);
+    int rc = cli->n_words ? 0 : rv_plugins_find_available((const char *const *)dirs, n_dirs, &names, &n, err);
     if (rc < 0)
         return rc;
     if (cli->n_words == 0 && n == 0 && !cli_flag(cli, "providers")) {
@@ -243,7 +243,7 @@ static int inspect(struct rv_cli *cli, rv_err **err)
 
     if (cli_flag(cli, "providers") && (cli->n_words > 0 || cli_flag(cli, "check")))
         return cli_usage(cli, err, "--providers takes no capability and no --check");
-    int rc = rv_plugins_path(cli->app.capability_dirs, cli->app.n_capability_dirs, NULL, &dirs, &n_dirs, err);
+    int rc = rv_plugins_path_new(cli->app.capability_dirs, cli->app.n_capability_dirs, NULL, &dirs, &n_dirs, err);
     if (rc == 0) {
         struct rv_plugins_opts opts = {
             .dirs = (const char *const *)dirs, .n_dirs = n_dirs, .base_dir = ".", .log = cli->app.log};
@@ -268,7 +268,7 @@ static int host(struct rv_cli *cli, rv_err **err)
 
     if (*end || fd < 3 || fd > 1024 || fcntl((int)fd, F_GETFD) < 0)
         return cli_usage(cli, err, "\"%s\" is not a socket of an engine", cli->words[0]);
-    return rv_plugin_host((int)fd);
+    return rv_plugin_serve((int)fd);
 }
 
 static const struct rv_cli_option inspect_options[] = {

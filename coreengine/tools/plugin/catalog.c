@@ -95,7 +95,7 @@ int plugin_check_agents(const struct rv_plugins *p, const struct rv_plugin *pl, 
     return 0;
 }
 
-bool rv_plugins_agent(rv_plugins *p, size_t i, const char **name, rv_str *document, const char **capability)
+bool rv_plugins_agent_at(rv_plugins *p, size_t i, const char **name, rv_str *document, const char **capability)
 {
     for (size_t k = 0; k < p->n_loaded; k++) {
         const struct rv_plugin *pl = p->loaded[k];

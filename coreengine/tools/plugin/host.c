@@ -387,7 +387,7 @@ static int answer(struct host *h, const struct rv_frame *frame, rv_err **err)
     return e ? call(h, e, frame, err) : RV_FAIL(err, RV_E_STATE, "a message that does not fit");
 }
 
-int rv_plugin_host(int fd)
+int rv_plugin_serve(int fd)
 {
     static struct host h; /* the watch looks at it until the process is gone */
     struct rv_frame frame;

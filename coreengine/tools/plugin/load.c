@@ -89,7 +89,7 @@ static void on_crash(int number)
 }
 
 /* Where a sanitizer, or the program that this is part of, has handlers of its own, those stay. */
-void rv_plugins_name_crashes(void)
+void rv_plugins_report_crashes(void)
 {
     static const int numbers[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
     const struct sigaction names = {.sa_handler = on_crash};
@@ -474,7 +474,7 @@ int rv_plugins_load_all(rv_plugins *p, const struct rv_pipeline *pipeline, rv_fi
     return rv_findings_check(findings, err);
 }
 
-bool rv_plugins_loaded(const rv_plugins *p, size_t i, const char **name, const char **version)
+bool rv_plugins_loaded_at(const rv_plugins *p, size_t i, const char **name, const char **version)
 {
     if (i >= p->n_loaded)
         return false;
@@ -483,7 +483,7 @@ bool rv_plugins_loaded(const rv_plugins *p, size_t i, const char **name, const c
     return true;
 }
 
-int rv_plugins_version(rv_plugins *p, const char *name, rv_buf *version, rv_err **err)
+int rv_plugins_read_version(rv_plugins *p, const char *name, rv_buf *version, rv_err **err)
 {
     const struct rv_capability_config which = {.name = name, .isolation = RV_ISOLATION_PROCESS};
     const struct rv_cap_desc *desc = NULL;

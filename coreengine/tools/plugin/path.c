@@ -114,8 +114,8 @@ static int collect(struct texts *list, const char *const *extra, size_t n_extra,
     return rc;
 }
 
-int rv_plugins_path(const char *const *extra, size_t n_extra, const char *base_dir, char ***out, size_t *n,
-                    rv_err **err)
+int rv_plugins_path_new(const char *const *extra, size_t n_extra, const char *base_dir, char ***out, size_t *n,
+                        rv_err **err)
 {
     struct texts list = {NULL, 0, 0};
     int rc = collect(&list, extra, n_extra, base_dir, err);
@@ -169,7 +169,7 @@ static int list_dir(const char *dir, struct texts *list, rv_err **err)
     return rc;
 }
 
-int rv_plugins_available(const char *const *dirs, size_t n_dirs, char ***out, size_t *n, rv_err **err)
+int rv_plugins_find_available(const char *const *dirs, size_t n_dirs, char ***out, size_t *n, rv_err **err)
 {
     struct texts list = {NULL, 0, 0};
     int rc = 0;
@@ -210,7 +210,7 @@ static int fail_not_found(const struct rv_plugins *p, const char *name, rv_err *
 
     for (size_t i = 0; i < p->n_dirs; i++)
         rv_buf_printf(&places, "%s%s", i ? ", " : "", p->dirs[i]);
-    rc = rv_plugins_available((const char *const *)p->dirs, p->n_dirs, &names, &n, err);
+    rc = rv_plugins_find_available((const char *const *)p->dirs, p->n_dirs, &names, &n, err);
     if (rc < 0)
         return rc;
     nearest = rv_nearest(rv_str_of(name), (const char *const *)names, n);

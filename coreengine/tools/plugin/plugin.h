@@ -26,7 +26,7 @@ struct rv_plugins_opts {
     const char *base_dir; /* folder of the pipeline file, which plugins are told; copied */
     rv_log *log;          /* borrowed; may be NULL */
     /** The program that `isolation: process` starts as `PROGRAM capability-host`: `reeve`, or one whose main() calls
-     *  rv_plugin_host(). NULL: this program if it is called reeve, else the installed one. */
+     *  rv_plugin_serve(). NULL: this program if it is called reeve, else the installed one. */
     const char *host_program; /* copied */
     /** Borrowed, outlives the set; NULL: the set opens all of its own. A capability that shares this process is taken
      *  from here when it was opened from the same file, as it is now, with the same configuration, base_dir and log. */
@@ -43,13 +43,13 @@ void rv_plugins_free(rv_plugins *p); /* closes all but what is of a pool; no cal
 /** For a program, not for a library in one: from now on a capability that crashes or aborts in this process is named on
  * standard error before the process ends. Sets handlers of SIGABRT, SIGSEGV, SIGBUS, SIGFPE and SIGILL for good, where
  * they have none. Main thread. */
-void rv_plugins_name_crashes(void);
+void rv_plugins_report_crashes(void);
 
 /** The capability path: extra dirs first (may be NULL), then REEVE_CAPABILITY_PATH (colon-separated), base_dir and
  *  base_dir/capabilities (NULL: neither), the folder lib/reeve/capabilities beside the running binary's prefix, then
  * the install prefix. *out is a NULL-terminated array, one free() of rv_plugins_path_free(). */
-RV_MUST_CHECK int rv_plugins_path(const char *const *extra, size_t n_extra, const char *base_dir, char ***out,
-                                  size_t *n, rv_err **err);
+RV_MUST_CHECK int rv_plugins_path_new(const char *const *extra, size_t n_extra, const char *base_dir, char ***out,
+                                      size_t *n, rv_err **err);
 void rv_plugins_path_free(char **dirs);
 
 /** Load and open one. On failure nothing stays loaded. RV_E_NOT_FOUND (lists the paths that were tried), RV_E_VERSION
@@ -61,16 +61,16 @@ RV_MUST_CHECK int rv_plugins_load_all(rv_plugins *p, const struct rv_pipeline *p
                                       rv_err **err);
 
 /** Name and version of the i-th that is loaded, borrowed from the set. False: there are not so many. */
-bool rv_plugins_loaded(const rv_plugins *p, size_t i, const char **name, const char **version);
+bool rv_plugins_loaded_at(const rv_plugins *p, size_t i, const char **name, const char **version);
 /** The version of a capability on the path of the set, appended: a process of its own reads it, and nothing is opened.
  * What rv_plugins_load() says. */
-RV_MUST_CHECK int rv_plugins_version(rv_plugins *p, const char *name, rv_buf *version, rv_err **err);
+RV_MUST_CHECK int rv_plugins_read_version(rv_plugins *p, const char *name, rv_buf *version, rv_err **err);
 
 struct rv_catalog rv_plugins_catalog(rv_plugins *p);
 struct rv_known_names rv_plugins_names(rv_plugins *p);
 /** The i-th agent of all that are loaded, in the order of loading. False: there are not so many. Everything is borrowed
  *  from the set; the document has been read and is one. Each name is there once. */
-bool rv_plugins_agent(rv_plugins *p, size_t i, const char **name, rv_str *document, const char **capability);
+bool rv_plugins_agent_at(rv_plugins *p, size_t i, const char **name, rv_str *document, const char **capability);
 
 /* One call into a capability. What it points to is borrowed for the call. */
 struct rv_plugin_call {
@@ -140,7 +140,7 @@ struct rv_tool_source *rv_plugin_tools_init(struct rv_plugin_tools *t, rv_plugin
 /** The other side of `isolation: process`: loads what the engine at the other end of the socket names and answers its
  * calls, until that end is closed. For a process of its own: sets limits, ignores SIGINT, SIGTERM and SIGHUP. Gives the
  * exit status. */
-int rv_plugin_host(int fd);
+int rv_plugin_serve(int fd);
 
 /** The error type that a plugin gave to fail(), e.g. "NotFoundError"; "ExecutionError" when it gave none. Static or
  * borrowed. */
@@ -151,15 +151,16 @@ const char *rv_plugin_failure_code(const rv_err *err);
 /* --- Providers: from what a call gave to a reply of a model. Both initialise *out. --- */
 struct rv_llm_reply;
 /** The reply that a provider gave. RV_E_PLUGIN: it breaks the rules of capability.h (*out is as it was then). */
-RV_MUST_CHECK int rv_plugin_llm_reply(rv_str json, struct rv_llm_reply *out, rv_err **err);
+RV_MUST_CHECK int rv_plugin_read_llm_reply(rv_str json, struct rv_llm_reply *out, rv_err **err);
 /** Why a call of a provider failed, by kind: the type that it gave to fail() where that is a kind, else what kept it
  * from answering. The text is empty: pieces that came before are the caller's to add. */
-void rv_plugin_llm_failure(const rv_err *e, struct rv_llm_reply *out);
+void rv_plugin_make_llm_failure(const rv_err *e, struct rv_llm_reply *out);
 
 /** For `inspect`: array of {name, version, description, path, tools: [...], hooks: [...], ...}. */
 void rv_plugins_write_json(rv_plugins *p, rv_jw *w);
 /** Names of every capability of the program and (without .so) of every capability file on the path, sorted; free with
  * rv_plugins_path_free(). */
-RV_MUST_CHECK int rv_plugins_available(const char *const *dirs, size_t n_dirs, char ***out, size_t *n, rv_err **err);
+RV_MUST_CHECK int rv_plugins_find_available(const char *const *dirs, size_t n_dirs, char ***out, size_t *n,
+                                            rv_err **err);
 
 #endif

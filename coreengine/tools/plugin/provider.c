@@ -343,7 +343,7 @@ static int read_reply(rv_str text, struct rv_llm_reply *out, rv_err **err)
     return rc;
 }
 
-int rv_plugin_llm_reply(rv_str json, struct rv_llm_reply *out, rv_err **err)
+int rv_plugin_read_llm_reply(rv_str json, struct rv_llm_reply *out, rv_err **err)
 {
     struct rv_llm_reply reply;
     int rc;
@@ -375,7 +375,7 @@ static enum rv_llm_error kind_of(const rv_err *e)
     return kind;
 }
 
-void rv_plugin_llm_failure(const rv_err *e, struct rv_llm_reply *out)
+void rv_plugin_make_llm_failure(const rv_err *e, struct rv_llm_reply *out)
 {
     RV_AUTO(rv_buf_fini) rv_buf text = RV_BUF_INIT(RV_PLUGIN_MAX_TEXT * 4);
     enum rv_llm_error kind = kind_of(e);

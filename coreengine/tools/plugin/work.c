@@ -195,9 +195,9 @@ static struct rv_llm_reply *provider_reply(const struct rv_plugin_work *w)
     if (!llm)
         return NULL;
     if (w->failure) {
-        rv_plugin_llm_failure(w->failure, llm);
-    } else if (rv_plugin_llm_reply(rv_buf_str(&w->reply), llm, &err) < 0) {
-        rv_plugin_llm_failure(err, llm);
+        rv_plugin_make_llm_failure(w->failure, llm);
+    } else if (rv_plugin_read_llm_reply(rv_buf_str(&w->reply), llm, &err) < 0) {
+        rv_plugin_make_llm_failure(err, llm);
         rv_err_free(err);
     }
     return llm;

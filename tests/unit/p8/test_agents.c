@@ -56,7 +56,7 @@ static struct rv_agentdoc *agent_at(struct room *r, size_t i)
     rv_err *err = NULL;
 
     ck_assert_msg(r->loaded == 0, "%s", r->loaded ? rv_err_text(rv_err_cause(r->err)) : "");
-    ck_assert(rv_plugins_agent(r->plugins, i, &name, &text, &capability));
+    ck_assert(rv_plugins_agent_at(r->plugins, i, &name, &text, &capability));
     ck_assert_str_eq(name, agents[i].name);
     ck_assert_str_eq(capability, "p8");
     ck_assert_msg(rv_agentdoc_read(text, name, &doc, &err) == 0, "%s", rv_err_text(err));
@@ -109,7 +109,7 @@ START_TEST(there_are_no_others)
     rv_str text;
 
     room_begin(&r, NULL);
-    ck_assert(!rv_plugins_agent(r.plugins, RV_COUNT(agents), &name, &text, &capability));
+    ck_assert(!rv_plugins_agent_at(r.plugins, RV_COUNT(agents), &name, &text, &capability));
     room_end(&r);
 }
 END_TEST

@@ -23,14 +23,14 @@ START_TEST(agents_are_listed_as_they_were_given)
     const char *name = NULL, *capability = NULL;
     rv_str document = {NULL, 0};
 
-    ck_assert(rv_plugins_agent(p, 0, &name, &document, &capability));
+    ck_assert(rv_plugins_agent_at(p, 0, &name, &document, &capability));
     ck_assert_str_eq(name, "plain-agent");
     ck_assert_str_eq(capability, "agents");
     ck_assert_str_eq(document.ptr, "type: object\nname: plain-agent\ndescription: |\n  You answer.\n\n  Briefly.\n");
     ck_assert_uint_eq(document.len, strlen(document.ptr));
-    ck_assert(rv_plugins_agent(p, 1, &name, &document, &capability));
+    ck_assert(rv_plugins_agent_at(p, 1, &name, &document, &capability));
     ck_assert_str_eq(name, "as_json");
-    ck_assert(!rv_plugins_agent(p, 2, &name, &document, &capability));
+    ck_assert(!rv_plugins_agent_at(p, 2, &name, &document, &capability));
     rv_plugins_free(p);
 }
 END_TEST
@@ -85,7 +85,7 @@ START_TEST(an_agent_is_in_one_capability_only)
     ck_assert_int_eq(load_named(p, "same_agent", NULL, &err), RV_E_EXISTS);
     ck_assert_msg(strstr(error_text(err), "agent \"plain-agent\" is in capability \"agents\" already") != NULL, "%s",
                   error_text(err));
-    ck_assert(!rv_plugins_agent(p, 2, &name, &document, &capability)); /* nothing of the refused one stays */
+    ck_assert(!rv_plugins_agent_at(p, 2, &name, &document, &capability)); /* nothing of the refused one stays */
     rv_err_free(err);
     rv_plugins_free(p);
 }

@@ -89,7 +89,7 @@ START_TEST(it_repeats_calls_and_fills_what_it_is_asked_for)
 
     int rc = rv_plugins_call(p, &call, &out, &err);
     ck_assert_msg(rc == 0, "%s", error_text(err));
-    rc = rv_plugin_llm_reply(rv_buf_str(&out), &reply, &err);
+    rc = rv_plugin_read_llm_reply(rv_buf_str(&out), &reply, &err);
     ck_assert_msg(rc == 0, "%s", error_text(err));
     ck_assert_str_eq(rv_buf_cstr(&reply.text), answers[row].text);
     ck_assert_str_eq(rv_buf_cstr(&reply.tool_calls), answers[row].tool_calls);
@@ -126,7 +126,7 @@ START_TEST(it_fails_as_it_is_told)
 
     rv_buf_printf(&args, "{\"prompt\": \"%s\"}", faults[_i].prompt);
     ck_assert_int_eq(call_entry(p, RV_NAME_PROVIDER, "echo.model", rv_buf_cstr(&args), &out, &err), RV_E_TOOL);
-    rv_plugin_llm_failure(err, &reply);
+    rv_plugin_make_llm_failure(err, &reply);
     ck_assert_int_eq(reply.answer.error_kind, faults[_i].kind);
     ck_assert_str_eq(rv_buf_cstr(&reply.error), faults[_i].text);
     rv_llm_reply_fini(&reply);
@@ -148,7 +148,7 @@ START_TEST(a_long_line_is_cut_between_characters)
         rv_buf_puts(&args, "\xc3\xa4");
     rv_buf_puts(&args, "\"}");
     ck_assert_int_eq(call_entry(p, RV_NAME_PROVIDER, "echo.model", rv_buf_cstr(&args), &out, NULL), 0);
-    ck_assert_int_eq(rv_plugin_llm_reply(rv_buf_str(&out), &reply, NULL), 0);
+    ck_assert_int_eq(rv_plugin_read_llm_reply(rv_buf_str(&out), &reply, NULL), 0);
     ck_assert_uint_eq(reply.text.len, 65535);
     ck_assert_int_eq(reply.answer.finish, RV_FINISH_LENGTH);
     rv_llm_reply_fini(&reply);

@@ -50,11 +50,11 @@ START_TEST(is_listed_once_and_without_a_path)
     char **names = NULL;
     size_t n = 0, n_hello = 0;
 
-    ck_assert_int_eq(rv_plugins_available(NULL, 0, &names, &n, NULL), 0);
+    ck_assert_int_eq(rv_plugins_find_available(NULL, 0, &names, &n, NULL), 0);
     ck_assert_uint_eq(n, 2);
     ck_assert_str_eq(names[0], "hello");
     rv_plugins_path_free(names);
-    ck_assert_int_eq(rv_plugins_available(dirs, 1, &names, &n, NULL), 0);
+    ck_assert_int_eq(rv_plugins_find_available(dirs, 1, &names, &n, NULL), 0);
     for (size_t i = 0; i < n; i++)
         n_hello += strcmp(names[i], "hello") == 0;
     ck_assert_uint_eq(n_hello, 1);

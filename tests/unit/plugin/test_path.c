@@ -13,7 +13,7 @@ START_TEST(path_has_its_places_in_order)
     size_t n = 0;
 
     setenv("REEVE_CAPABILITY_PATH", "/from/variable::/other:/first", 1);
-    ck_assert_int_eq(rv_plugins_path(extra, 2, "base", &dirs, &n, NULL), 0);
+    ck_assert_int_eq(rv_plugins_path_new(extra, 2, "base", &dirs, &n, NULL), 0);
     ck_assert_uint_eq(n, RV_COUNT(want) + 2); /* beside the program, and the install prefix */
     for (size_t i = 0; i < RV_COUNT(want); i++)
         ck_assert_str_eq(dirs[i], want[i]);
@@ -32,7 +32,7 @@ START_TEST(path_without_extras_is_never_null)
     size_t n = 0;
 
     unsetenv("REEVE_CAPABILITY_PATH");
-    ck_assert_int_eq(rv_plugins_path(NULL, 0, NULL, &dirs, &n, NULL), 0);
+    ck_assert_int_eq(rv_plugins_path_new(NULL, 0, NULL, &dirs, &n, NULL), 0);
     ck_assert_uint_ge(n, 1);
     rv_plugins_path_free(dirs);
 }
@@ -44,7 +44,7 @@ START_TEST(available_lists_sorted_names_once)
     char **names = NULL;
     size_t n = 0;
 
-    ck_assert_int_eq(rv_plugins_available(dirs, RV_COUNT(dirs), &names, &n, NULL), 0);
+    ck_assert_int_eq(rv_plugins_find_available(dirs, RV_COUNT(dirs), &names, &n, NULL), 0);
     ck_assert_uint_gt(n, 20);
     for (size_t i = 1; i < n; i++)
         ck_assert_int_lt(strcmp(names[i - 1], names[i]), 0);
@@ -57,7 +57,7 @@ START_TEST(available_of_nothing_is_an_empty_list)
     char **names = NULL;
     size_t n = 7;
 
-    ck_assert_int_eq(rv_plugins_available(NULL, 0, &names, &n, NULL), 0);
+    ck_assert_int_eq(rv_plugins_find_available(NULL, 0, &names, &n, NULL), 0);
     ck_assert_uint_eq(n, 0);
     ck_assert_ptr_nonnull(names);
     rv_plugins_path_free(names);
@@ -76,7 +76,7 @@ START_TEST(available_without_descriptors_is_an_error)
     const struct rlimit all = few;
     few.rlim_cur = 0;
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
-    int rc = rv_plugins_available(dirs, 1, &names, &n, NULL);
+    int rc = rv_plugins_find_available(dirs, 1, &names, &n, NULL);
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &all), 0);
     ck_assert_int_eq(rc, RV_E_FILES);
     ck_assert_ptr_null(names);

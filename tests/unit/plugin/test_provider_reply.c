@@ -38,7 +38,7 @@ START_TEST(an_answer_becomes_a_reply)
 {
     struct rv_llm_reply reply;
     rv_err *err = NULL;
-    int rc = rv_plugin_llm_reply(rv_str_of(good[_i].json), &reply, &err);
+    int rc = rv_plugin_read_llm_reply(rv_str_of(good[_i].json), &reply, &err);
 
     ck_assert_msg(rc == 0, "%s", error_text(err));
     ck_assert(!reply.failed);
@@ -69,7 +69,7 @@ START_TEST(usage_is_taken_when_both_counts_are_there)
     char json[256];
 
     snprintf(json, sizeof json, "{\"text\": \"\", \"usage\": %s}", usages[_i].usage);
-    ck_assert_int_eq(rv_plugin_llm_reply(rv_str_of(json), &reply, NULL), 0);
+    ck_assert_int_eq(rv_plugin_read_llm_reply(rv_str_of(json), &reply, NULL), 0);
     ck_assert_int_eq(reply.answer.has_usage, usages[_i].has_usage);
     ck_assert_int_eq(reply.answer.usage.input_tokens, usages[_i].input);
     ck_assert_int_eq(reply.answer.usage.output_tokens, usages[_i].output);
@@ -130,10 +130,10 @@ START_TEST(an_answer_that_breaks_a_rule_is_refused_and_says_which)
     struct rv_llm_reply reply = {.answer = {.attempts = 77}};
     rv_err *err = NULL;
 
-    ck_assert_int_eq(rv_plugin_llm_reply(rv_str_of(bad[_i].json), &reply, &err), RV_E_PLUGIN);
+    ck_assert_int_eq(rv_plugin_read_llm_reply(rv_str_of(bad[_i].json), &reply, &err), RV_E_PLUGIN);
     ck_assert_msg(strstr(error_text(err), bad[_i].says) != NULL, "%s", error_text(err));
     ck_assert_int_eq(reply.answer.attempts, 77); /* as it was */
-    ck_assert_int_eq(rv_plugin_llm_reply(rv_str_of(bad[_i].json), &reply, NULL), RV_E_PLUGIN);
+    ck_assert_int_eq(rv_plugin_read_llm_reply(rv_str_of(bad[_i].json), &reply, NULL), RV_E_PLUGIN);
     rv_err_free(err);
 }
 END_TEST
@@ -163,7 +163,7 @@ START_TEST(calls_and_names_have_a_limit)
     rv_err *err = NULL;
 
     write_calls(&json, rows[_i].n, rows[_i].name);
-    int rc = rv_plugin_llm_reply(rv_buf_str(&json), &reply, &err);
+    int rc = rv_plugin_read_llm_reply(rv_buf_str(&json), &reply, &err);
     ck_assert_int_eq(rc, rows[_i].says ? RV_E_PLUGIN : 0);
     if (rc == 0)
         rv_llm_reply_fini(&reply);
@@ -208,7 +208,7 @@ START_TEST(a_failure_has_the_kind_that_its_provider_gave)
     if (failures[_i].type)
         rv_err_set_hint(&err, "%s", failures[_i].type);
     RV_IGNORE(RV_WRAP(&err, failures[_i].rc, "stage \"ask\""), "as above");
-    rv_plugin_llm_failure(err, &reply);
+    rv_plugin_make_llm_failure(err, &reply);
     ck_assert(reply.failed);
     ck_assert_int_eq(reply.answer.error_kind, (int)failures[_i].kind);
     ck_assert_int_eq(reply.retryable, failures[_i].retryable);
@@ -224,7 +224,7 @@ START_TEST(a_failure_without_a_word_has_a_text_all_the_same)
 {
     struct rv_llm_reply reply;
 
-    rv_plugin_llm_failure(NULL, &reply);
+    rv_plugin_make_llm_failure(NULL, &reply);
     ck_assert(reply.failed);
     ck_assert_int_eq(reply.answer.error_kind, RV_LLM_ERROR_PROTOCOL);
     ck_assert_uint_gt(reply.error.len, 0);
