@@ -403,7 +403,7 @@ static size_t put_event(rv_httpd_exchange *x, const struct rv_httpd_event *ev, r
     return put_chunk(x, pieces, n);
 }
 
-size_t rv_httpd_event(rv_httpd_exchange *x, const struct rv_httpd_event *ev)
+size_t rv_httpd_send_event(rv_httpd_exchange *x, const struct rv_httpd_event *ev)
 {
     assert(x->phase == RV_EXCHANGE_STREAM && x->is_events);
     if (!x->c)

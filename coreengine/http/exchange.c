@@ -19,7 +19,7 @@ static void name(rv_httpd_exchange *x)
     rv_str sent = {NULL, 0};
     char made[RV_ID_MAX];
 
-    rv_httpd_field(req, "x-request-id", &sent, NULL);
+    rv_httpd_find_field(req, "x-request-id", &sent, NULL);
     if (is_id(sent)) {
         memcpy(req->id, sent.ptr, sent.len);
         req->id[sent.len] = '\0';

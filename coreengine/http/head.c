@@ -172,7 +172,7 @@ static bool field_of(rv_str line, struct rv_httpd_field *out, struct rv_httpd_fa
     return true;
 }
 
-bool rv_httpd_field(const struct rv_httpd_request *req, const char *name, rv_str *out, size_t *n)
+bool rv_httpd_find_field(const struct rv_httpd_request *req, const char *name, rv_str *out, size_t *n)
 {
     size_t found = 0;
     rv_str value = {NULL, 0};
@@ -187,7 +187,7 @@ bool rv_httpd_field(const struct rv_httpd_request *req, const char *name, rv_str
     return found == 1;
 }
 
-bool rv_httpd_query(const struct rv_httpd_request *req, const char *name, rv_str *out)
+bool rv_httpd_find_query(const struct rv_httpd_request *req, const char *name, rv_str *out)
 {
     for (size_t i = 0; i < req->n_query; i++)
         if (rv_str_is(req->query[i].name, name)) {
@@ -232,7 +232,7 @@ static bool read_host(struct rv_head *h, struct rv_httpd_fault *why)
 {
     size_t n = 0;
 
-    if (!rv_httpd_field(&h->req, "host", &h->req.host, &n))
+    if (!rv_httpd_find_field(&h->req, "host", &h->req.host, &n))
         return bad(why, n == 0 ? "the field Host is missing" : "the field Host is there twice");
     if (!is_host(h->req.host))
         return bad(why, "the value of Host is not a host name with an optional port");
@@ -257,9 +257,9 @@ static bool read_framing(struct rv_head *h, struct rv_httpd_fault *why)
     rv_str length = {NULL, 0}, coding = {NULL, 0}, expect = {NULL, 0};
     size_t n_lengths, n_codings, n_expects;
 
-    rv_httpd_field(&h->req, "content-length", &length, &n_lengths);
-    rv_httpd_field(&h->req, "transfer-encoding", &coding, &n_codings);
-    rv_httpd_field(&h->req, "expect", &expect, &n_expects);
+    rv_httpd_find_field(&h->req, "content-length", &length, &n_lengths);
+    rv_httpd_find_field(&h->req, "transfer-encoding", &coding, &n_codings);
+    rv_httpd_find_field(&h->req, "expect", &expect, &n_expects);
     if (n_lengths + n_codings > 1)
         return bad(why, "Content-Length and Transfer-Encoding may be there once, and not both");
     if (n_codings > 0 && h->is_1_0)
@@ -281,7 +281,7 @@ static bool has_plain_body(const struct rv_head *h, struct rv_httpd_fault *why)
     rv_str coding = {NULL, 0};
     size_t n = 0;
 
-    rv_httpd_field(&h->req, "content-encoding", &coding, &n);
+    rv_httpd_find_field(&h->req, "content-encoding", &coding, &n);
     if (n == 0 || (h->length == 0 && !h->is_chunked) || (n == 1 && is_word(coding, "identity")))
         return true;
     return refuse(why, 415, "unsupported_media_type",

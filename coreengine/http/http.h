@@ -67,9 +67,9 @@ struct rv_httpd_request {
 };
 /** The value of a field; name in lower case. False: it is not there, or (*n > 1) it is there several times. n may be
  * NULL. */
-bool rv_httpd_field(const struct rv_httpd_request *req, const char *name, rv_str *out, size_t *n);
+bool rv_httpd_find_field(const struct rv_httpd_request *req, const char *name, rv_str *out, size_t *n);
 /** The first value of that name in the query. */
-bool rv_httpd_query(const struct rv_httpd_request *req, const char *name, rv_str *out);
+bool rv_httpd_find_query(const struct rv_httpd_request *req, const char *name, rv_str *out);
 
 /* --- the server --- */
 
@@ -192,7 +192,7 @@ struct rv_httpd_counts {
     uint64_t accepted, requests, refused;   /* since the start; refused: requests answered here */
     uint64_t dropped;                       /* connections closed for a limit of time, number or unsent bytes */
 };
-void rv_httpd_counts(const rv_httpd *s, struct rv_httpd_counts *out);
+void rv_httpd_copy_counts(const rv_httpd *s, struct rv_httpd_counts *out);
 
 /* --- answers --- */
 
@@ -258,7 +258,7 @@ struct rv_httpd_event {
     rv_str id;   /* `id:`, behind the data; empty: none. Printable ASCII without spaces */
 };
 /** Send an event, with the rules of rv_httpd_write(). A name or an id that breaks its rule: RV_GONE_FAILED. */
-size_t rv_httpd_event(rv_httpd_exchange *x, const struct rv_httpd_event *event);
+size_t rv_httpd_send_event(rv_httpd_exchange *x, const struct rv_httpd_event *event);
 
 /** End a stream with its last chunk. Ends the exchange. */
 void rv_httpd_end(rv_httpd_exchange *x);

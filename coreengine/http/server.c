@@ -452,7 +452,7 @@ void rv_httpd_tick(rv_httpd *s)
     httpd_arm(s);
 }
 
-void rv_httpd_counts(const rv_httpd *s, struct rv_httpd_counts *out)
+void rv_httpd_copy_counts(const rv_httpd *s, struct rv_httpd_counts *out)
 {
     *out = s->counts;
 }

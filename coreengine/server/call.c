@@ -21,7 +21,7 @@ int srv_call_dup_header(const struct srv_call *c, const char *name, char **out, 
     rv_str value;
 
     *out = NULL;
-    if (!rv_httpd_field(c->req, name, &value, NULL) || value.len == 0)
+    if (!rv_httpd_find_field(c->req, name, &value, NULL) || value.len == 0)
         return 0;
     *out = rv_str_dup(value);
     return *out ? 0 : RV_FAIL(err, RV_E_NOMEM, "read the header %s", name);
@@ -84,7 +84,7 @@ int srv_body_bool(const struct srv_call *c, const char *key, bool *inout, rv_err
 
 bool srv_call_query(const struct srv_call *c, const char *name, rv_str *out)
 {
-    return rv_httpd_query(c->req, name, out);
+    return rv_httpd_find_query(c->req, name, out);
 }
 
 int srv_call_dup_text(const struct srv_call *c, const char *name, char **out, rv_err **err)

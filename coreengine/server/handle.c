@@ -222,7 +222,7 @@ static bool has_body(const struct rv_httpd_request *req)
     rv_str length;
 
     return has_field(req, "transfer-encoding") ||
-           (rv_httpd_field(req, "content-length", &length, NULL) && !rv_str_is(length, "0"));
+           (rv_httpd_find_field(req, "content-length", &length, NULL) && !rv_str_is(length, "0"));
 }
 
 /* A body that would be refused afterwards is not read: many of them could fill the memory for the bodies of others. A

@@ -60,7 +60,7 @@ int srv_rejoin_make(struct srv_call *c, const struct rv_stream_row *row, struct 
     j->has_user = c->app.scope.user != NULL;
     if (j->has_user)
         snprintf(j->user, sizeof j->user, "%s", c->app.scope.user);
-    if (rv_httpd_field(c->req, "last-event-id", &last, NULL) && last.len > 0 && !srv_cursor_read(last, &j->from)) {
+    if (rv_httpd_find_field(c->req, "last-event-id", &last, NULL) && last.len > 0 && !srv_cursor_read(last, &j->from)) {
         free(j);
         return RV_FAIL(err, RV_E_INVALID, "Last-Event-ID must be the id of a block of this stream, such as 1-17");
     }

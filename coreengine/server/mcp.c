@@ -93,8 +93,8 @@ static bool header_says(const struct srv_call *c, const char *name, rv_str want,
     rv_buf text = RV_BUF_INIT(MAX_DECODED);
     size_t n = 0;
     rv_str value;
-    bool yes =
-        rv_httpd_field(c->req, name, &value, &n) && decode_value(value, &text) && rv_str_eq(rv_buf_str(&text), want);
+    bool yes = rv_httpd_find_field(c->req, name, &value, &n) && decode_value(value, &text) &&
+               rv_str_eq(rv_buf_str(&text), want);
 
     *rc = text.rc == RV_E_NOMEM ? RV_E_NOMEM : *rc;
     rv_buf_fini(&text);
@@ -124,7 +124,7 @@ static const char *check_headers(const struct srv_call *c, const struct rv_mcp_m
     const char *key = name_key(m->method);
     rv_str version;
 
-    if (!rv_httpd_field(c->req, "mcp-protocol-version", &version, NULL))
+    if (!rv_httpd_find_field(c->req, "mcp-protocol-version", &version, NULL))
         return "the header MCP-Protocol-Version is missing";
     if (m->kind == RV_MCP_REQUEST && said.len > 0 && !rv_str_eq(version, said))
         return "the header MCP-Protocol-Version is not the revision of the body";
@@ -156,7 +156,7 @@ static bool param_header(void *self, const char *name, rv_buf *out)
     rv_str value;
     size_t n = 0;
 
-    return rv_httpd_field(c->req, name, &value, &n) && decode_value(value, out);
+    return rv_httpd_find_field(c->req, name, &value, &n) && decode_value(value, out);
 }
 
 static struct rv_app_mcp_at at_of(struct srv_call *c)
@@ -310,7 +310,7 @@ static int post_legacy(struct srv_call *c, const struct rv_mcp_message *m, rv_er
     rv_str version;
     int rc = 0;
 
-    if (rv_httpd_field(c->req, "mcp-protocol-version", &version, NULL)) {
+    if (rv_httpd_find_field(c->req, "mcp-protocol-version", &version, NULL)) {
         enum rv_mcp_version v = rv_mcp_version_of(version);
         if (!v || v > RV_MCP_NEWEST_LEGACY)
             return refuse(c, 400, m->id, RV_MCP_INVALID_REQUEST, "MCP-Protocol-Version is not a supported revision",
@@ -348,10 +348,10 @@ static bool is_modern(const struct srv_call *c, const struct rv_mcp_message *m)
 {
     rv_str version;
 
-    if (rv_httpd_field(c->req, "mcp-protocol-version", &version, NULL) &&
+    if (rv_httpd_find_field(c->req, "mcp-protocol-version", &version, NULL) &&
         rv_str_is(version, rv_mcp_version_text(RV_MCP_2026_07_28)))
         return true;
-    if (rv_httpd_field(c->req, "mcp-session-id", &version, NULL))
+    if (rv_httpd_find_field(c->req, "mcp-session-id", &version, NULL))
         return false;
     return m->method && strcmp(m->method, "initialize") != 0 &&
            rv_json_member(rv_json_get_obj(m->params, "_meta"), "io.modelcontextprotocol/protocolVersion") != NULL;
@@ -420,7 +420,7 @@ int srv_mcp_delete(struct srv_call *c, rv_err **err)
     rv_str version;
     int rc = 0;
 
-    if (rv_httpd_field(c->req, "mcp-protocol-version", &version, NULL) &&
+    if (rv_httpd_find_field(c->req, "mcp-protocol-version", &version, NULL) &&
         rv_str_is(version, rv_mcp_version_text(RV_MCP_2026_07_28))) {
         srv_call_field(c, "Allow", "POST");
         return refuse(c, 405, NULL, RV_MCP_INVALID_REQUEST, "this revision has no sessions", err);

@@ -27,7 +27,7 @@ static bool is_known(const struct srv_call *c, const char *etag)
     rv_str tags;
     size_t len = strlen(etag);
 
-    if (!rv_httpd_field(c->req, "if-none-match", &tags, NULL))
+    if (!rv_httpd_find_field(c->req, "if-none-match", &tags, NULL))
         return false;
     return memmem(tags.ptr, tags.len, etag, len) != NULL;
 }

@@ -93,7 +93,7 @@ int srv_run_stream(struct srv_call *c, rv_err **err)
 int srv_chat_stream(struct srv_call *c, rv_err **err)
 {
     char *run;
-    bool has_id = rv_httpd_field(c->req, "last-event-id", &(rv_str){NULL, 0}, NULL);
+    bool has_id = rv_httpd_find_field(c->req, "last-event-id", &(rv_str){NULL, 0}, NULL);
     struct rv_stream_row row = {0};
     rv_err *cause = NULL;
 

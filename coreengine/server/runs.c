@@ -108,7 +108,7 @@ int srv_run_events(struct srv_call *c, rv_err **err)
     rc = make_follow(c, c->args[0], &f, err);
     if (rc == 0)
         rc = srv_call_int(c, "from", 1, INT64_MAX, &from, err);
-    if (rc == 0 && rv_httpd_field(c->req, "last-event-id", &last, NULL) && last.len > 0) {
+    if (rc == 0 && rv_httpd_find_field(c->req, "last-event-id", &last, NULL) && last.len > 0) {
         struct srv_piece_cursor cursor;
         if (!srv_piece_cursor_read(last, &cursor))
             rc = RV_FAIL(err, RV_E_INVALID, "Last-Event-ID must be the id of an event or a delta, such as 17 or 17.2");

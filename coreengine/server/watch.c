@@ -61,7 +61,7 @@ struct srv_trace srv_watch_trace(const struct srv_call *c)
     struct srv_trace t = {.is_trusted = c->who.level != RV_LEVEL_USER};
     rv_str text;
 
-    if (!rv_httpd_field(c->req, "traceparent", &text, NULL) || !rv_traceparent_read(text, &t.caller)) {
+    if (!rv_httpd_find_field(c->req, "traceparent", &text, NULL) || !rv_traceparent_read(text, &t.caller)) {
         t.caller = (struct rv_trace_context){.flags = 0};
         return t;
     }
@@ -75,7 +75,7 @@ rv_str srv_watch_trace_state(const struct srv_call *c, const struct srv_trace *t
 {
     rv_str text = {NULL, 0};
 
-    if (!trace->parent[0] || !rv_httpd_field(c->req, "tracestate", &text, NULL) || !rv_tracestate_is_valid(text))
+    if (!trace->parent[0] || !rv_httpd_find_field(c->req, "tracestate", &text, NULL) || !rv_tracestate_is_valid(text))
         return (rv_str){NULL, 0};
     return text;
 }
@@ -328,7 +328,7 @@ int srv_metrics(struct srv_call *c, rv_err **err)
     rv_str accept = RV_STR_LIT("");
 
     (void)err;
-    bool is_open = rv_httpd_field(c->req, "accept", &accept, NULL) && rv_metrics_wants_open(accept);
+    bool is_open = rv_httpd_find_field(c->req, "accept", &accept, NULL) && rv_metrics_wants_open(accept);
     c->status = 200;
     c->type = is_open ? RV_OPENMETRICS_TYPE : RV_PROMETHEUS_TYPE;
     pthread_mutex_lock(&w->lock);

@@ -169,7 +169,7 @@ static struct rv_httpd_counts counts(void)
 {
     struct rv_httpd_counts c;
 
-    rv_httpd_counts(server, &c);
+    rv_httpd_copy_counts(server, &c);
     return c;
 }
 
@@ -197,7 +197,7 @@ static void on_tick(uv_timer_t *timer)
     ev.id = (rv_str){id, (size_t)snprintf(id, sizeof id, "%lld", (long long)n_events)};
     for (size_t i = 0; i < n_streams; i++)
         if (streams[i]) {
-            rv_httpd_event(streams[i], &ev);
+            rv_httpd_send_event(streams[i], &ev);
             n_events++;
         }
 }

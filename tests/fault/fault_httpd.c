@@ -48,7 +48,7 @@ static void stream(rv_httpd_exchange *x)
 {
     rv_httpd_begin_events(x, NULL, 1000);
     for (int i = 0; i < 3; i++)
-        rv_httpd_event(x, &(struct rv_httpd_event){.data = RV_STR_LIT("a\nb"), .id = RV_STR_LIT("1")});
+        rv_httpd_send_event(x, &(struct rv_httpd_event){.data = RV_STR_LIT("a\nb"), .id = RV_STR_LIT("1")});
     rv_httpd_write(x, (rv_str){large, 400000});
     rv_httpd_end(x);
 }

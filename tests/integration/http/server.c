@@ -40,7 +40,7 @@ static void on_tick(uv_timer_t *timer)
             continue;
         struct rv_httpd_event ev = {.data = {data, (size_t)snprintf(data, sizeof data, "{\"n\":%d}", c->n)},
                                     .id = {id, (size_t)snprintf(id, sizeof id, "%d", c->n)}};
-        rv_httpd_event(c->x, &ev);
+        rv_httpd_send_event(c->x, &ev);
         if (++c->n == 10) {
             rv_httpd_end(c->x);
             c->x = NULL;

@@ -55,7 +55,7 @@ START_TEST(lets_a_stream_end_before_it_stops)
     drain(10 * S);
     ck_assert_str_eq(rv_buf_cstr(&w.told), "stop ");
     ck_assert_int_eq(n_done, 0);
-    rv_httpd_event(w.x, &(struct rv_httpd_event){.data = RV_STR_LIT("last")});
+    rv_httpd_send_event(w.x, &(struct rv_httpd_event){.data = RV_STR_LIT("last")});
     rv_httpd_end(w.x);
     client_look(&c);
     ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&c.got), "data: last\n\n\r\n0\r\n\r\n"));
@@ -92,7 +92,7 @@ START_TEST(ends_what_is_left_at_the_deadline)
     ck_assert_int_eq(n_done, 0); /* the clients have not closed */
     world_pass(&w, 1 * S);
     ck_assert_int_eq(n_done, 1);
-    rv_httpd_counts(w.server, &counts);
+    rv_httpd_copy_counts(w.server, &counts);
     ck_assert_uint_eq(counts.connections + counts.exchanges + counts.streams, 0);
     client_close(&later);
     client_close(&stream);

@@ -157,7 +157,7 @@ START_TEST(closes_a_connection_that_never_speaks)
     client_look(&c);
     ck_assert(c.is_over);
     ck_assert_str_eq(rv_buf_cstr(&c.got), "");
-    rv_httpd_counts(w.server, &counts);
+    rv_httpd_copy_counts(w.server, &counts);
     ck_assert_uint_eq(counts.connections, 0);
     ck_assert_uint_eq(counts.dropped, 1);
 }
@@ -315,7 +315,7 @@ START_TEST(limits_the_memory_of_all_bodies)
     client_text(&c, "POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 90000\r\n\r\n");
     client_send(&c, rv_buf_str(&text));
     ck_assert_int_eq(status_of(rv_buf_cstr(&c.got)), 503);
-    rv_httpd_counts(w.server, &counts);
+    rv_httpd_copy_counts(w.server, &counts);
     ck_assert_uint_eq(counts.dropped, 1);
     client_close(&reading);
     rv_httpd_begin(w.x, &(struct rv_httpd_answer){.status = 200}); /* lets its body go */

@@ -41,7 +41,7 @@ static size_t emit(const char *data, const char *name, const char *id)
 {
     struct rv_httpd_event ev = {.data = rv_str_of(data), .name = rv_str_of(name), .id = rv_str_of(id)};
 
-    return rv_httpd_event(w.x, &ev);
+    return rv_httpd_send_event(w.x, &ev);
 }
 
 START_TEST(sends_chunks_as_they_are_written)

@@ -173,7 +173,7 @@ START_TEST(streams_over_tls)
     ck_assert(open_secret(&s, TLS1_3_VERSION));
     say(&s, "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n");
     rv_buf_clear(&s.got);
-    rv_httpd_event(w.x, &(struct rv_httpd_event){.data = RV_STR_LIT("hello"), .id = RV_STR_LIT("1")});
+    rv_httpd_send_event(w.x, &(struct rv_httpd_event){.data = RV_STR_LIT("hello"), .id = RV_STR_LIT("1")});
     look(&s);
     ck_assert_str_eq(rv_buf_cstr(&s.got), "13\r\ndata: hello\nid: 1\n\n\r\n");
     close_secret(&s);

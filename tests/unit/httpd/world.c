@@ -301,11 +301,11 @@ void client_open(struct world *w, struct client *c)
     while (w->clients[i])
         i++;
     w->clients[i] = c;
-    rv_httpd_counts(w->server, &counts);
+    rv_httpd_copy_counts(w->server, &counts);
     uint64_t before = counts.accepted;
     for (int n = 0; n < 5000 && counts.accepted == before; n++) {
         uv_run(&w->loop, UV_RUN_NOWAIT);
-        rv_httpd_counts(w->server, &counts);
+        rv_httpd_copy_counts(w->server, &counts);
         if (counts.accepted == before)
             (void)poll(NULL, 0, 1);
     }
