@@ -46,7 +46,7 @@ static int take_early(rv_store *store, const struct rv_store_scope *scope, const
         else
             rc = rv_store_claim(store, scope, row->id, &claim, &out->fence, err);
         rc = rv_store_end(store, rc, err);
-    } while (rc < 0 && rv_store_again(store, err));
+    } while (rc < 0 && rv_store_wait_again(store, err));
     return rc;
 }
 

@@ -135,7 +135,7 @@ static int put_lines(struct lines *l, rv_err **err)
                 rc = put_line(l, &l->list[i], err);
         }
         rc = rv_store_end(l->opts->store, rc, err);
-    } while (rc < 0 && rv_store_again(l->opts->store, err));
+    } while (rc < 0 && rv_store_wait_again(l->opts->store, err));
     return rc;
 }
 

@@ -377,7 +377,7 @@ static int delete_all(struct rv_app_gc *c, rv_err **err)
     while (at < c->n && rc == 0) {
         do
             rc = delete_some(c, &at, others_wait ? SLICE_US : 0, err);
-        while (rc < 0 && rv_store_again(c->opts->store, err));
+        while (rc < 0 && rv_store_wait_again(c->opts->store, err));
         if (rc == 0 && at < c->n && others_wait)
             nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
     }

@@ -112,7 +112,7 @@ static int create_whole(struct rv_app_run *run, const struct rv_app_begin *begin
             rv_journal_free(run->journal);
             run->journal = NULL;
         }
-    } while (rc < 0 && rv_store_again(run->store, err));
+    } while (rc < 0 && rv_store_wait_again(run->store, err));
     return rc;
 }
 

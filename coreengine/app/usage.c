@@ -91,7 +91,7 @@ static void show(struct usage *u, const struct rv_quota_limit *limits, size_t n,
         if (l->is_tenants != is_tenants)
             continue;
         if (!l->is_rate)
-            rv_quota_period(l->span, u->now_us, &start_us, &row.end_us);
+            rv_quota_find_period(l->span, u->now_us, &start_us, &row.end_us);
         for (size_t k = 0; k < u->n; k++)
             if (counts(u, &u->counters[k], user, l)) {
                 row = row_of(&u->counters[k], user);

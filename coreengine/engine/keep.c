@@ -280,7 +280,7 @@ static bool keeps_aside(const rv_exec *x)
 {
     const rv_engine *e = x->engine;
 
-    return e->writer && x->opts.journal && !rv_store_in_group(e->opts.store);
+    return e->writer && x->opts.journal && !rv_store_is_in_group(e->opts.store);
 }
 
 int engine_writer_start(rv_engine *e, rv_err **err)

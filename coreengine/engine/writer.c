@@ -89,7 +89,7 @@ static int commit(struct writer *o, struct write *first, rv_err **err)
         rc = rv_store_begin(o->store, err);
         if (rc == 0)
             rc = rv_store_end(o->store, write_each(o, first), err);
-    } while (rc < 0 && rv_store_again(o->store, err));
+    } while (rc < 0 && rv_store_wait_again(o->store, err));
     return rc;
 }
 

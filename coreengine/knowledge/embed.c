@@ -165,7 +165,7 @@ int rv_knowledge_embed(rv_store *s, const struct rv_knowledge_embed *how, struct
     if (how->provider)
         rv_buf_puts(&w.provider, how->provider);
     else
-        rc = rv_store_embedding_provider(s, &w.provider, err);
+        rc = rv_store_read_embedding_provider(s, &w.provider, err);
     if (rc == 0)
         rc = rv_buf_check(&w.provider, "provider of embeddings", err);
     if (rc == 0 && !rv_embedding_is_local(rv_buf_cstr(&w.provider)) && !how->embedder)

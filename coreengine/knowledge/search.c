@@ -83,7 +83,7 @@ static int make_vector(struct search *q, rv_err **err)
     int rc = 0;
 
     if (!q->query->provider) {
-        rc = rv_store_embedding_provider(q->s, &q->provider, err);
+        rc = rv_store_read_embedding_provider(q->s, &q->provider, err);
         q->rows.provider = rv_buf_cstr(&q->provider);
     }
     if (rc == 0)

@@ -254,7 +254,7 @@ static int session_of(struct srv_call *c, const char *response, char out[RV_STOR
         rv_run_row_fini(&run);
     } else if (rc == RV_E_NOT_FOUND) { /* its turn may be about to begin */
         rv_err_free(rv_err_steal(&cause));
-        rc = rv_store_last_stream(c->store, &c->app.scope, response + n, &stream, &cause);
+        rc = rv_store_find_last_stream(c->store, &c->app.scope, response + n, &stream, &cause);
         if (rc == 0) {
             snprintf(out, RV_STORE_MAX_ID + 1, "%s", stream.session ? stream.session : "");
             rv_stream_row_fini(&stream);

@@ -109,7 +109,7 @@ static int change_whole(struct srv_call *c, const char *collection, struct chang
         rc = rv_store_begin(c->store, err);
         if (rc == 0)
             rc = rv_store_end(c->store, change(c, collection, how, err), err);
-    } while (rc < 0 && rv_store_again(c->store, err));
+    } while (rc < 0 && rv_store_wait_again(c->store, err));
     return rc;
 }
 

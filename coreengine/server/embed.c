@@ -51,7 +51,7 @@ static int read_opts(struct embedding *e, rv_err **err)
     if (rv_json_get_text(e->c->body, "model", &model) && model[0] && strcmp(model, "default") != 0)
         rv_buf_puts(&e->model, model);
     else
-        rc = rv_store_embedding_provider(e->c->store, &e->model, err);
+        rc = rv_store_read_embedding_provider(e->c->store, &e->model, err);
     if (rv_json_get_int(e->c->body, "dimensions", &dims))
         rv_buf_printf(&e->model, "@%lld", (long long)dims);
     if (rv_json_get_text(e->c->body, "encoding_format", &format)) {

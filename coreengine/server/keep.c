@@ -267,7 +267,7 @@ static int answered_run(struct srv_call *c, struct srv_turn_ask *a, rv_err **err
         return rc;
     snprintf(a->run, sizeof a->run, "%s", w.run);
     a->ordinal = 1;
-    rc = rv_store_last_stream(c->store, &c->app.scope, a->run, &last, &cause);
+    rc = rv_store_find_last_stream(c->store, &c->app.scope, a->run, &last, &cause);
     if (rc == 0) {
         const char *mark = strrchr(last.id, '~');
         a->ordinal = 1 + (mark ? strtoll(mark + 1, NULL, 10) : 1);

@@ -211,7 +211,7 @@ static int put_whole(struct adding *a, rv_err **err)
         rc = rv_store_begin(store, err);
         if (rc == 0)
             rc = rv_store_end(store, put(a, err), err);
-    } while (rc < 0 && rv_store_again(store, err));
+    } while (rc < 0 && rv_store_wait_again(store, err));
     return rc;
 }
 

@@ -68,7 +68,7 @@ static bool is_of_run(const struct rv_stream_row *row)
 int srv_run_stream(struct srv_call *c, rv_err **err)
 {
     struct rv_stream_row row = {0};
-    int rc = rv_store_last_stream(c->store, &c->app.scope, c->args[0], &row, err);
+    int rc = rv_store_find_last_stream(c->store, &c->app.scope, c->args[0], &row, err);
 
     if (rc == 0 && is_of_run(&row)) {
         rv_stream_row_fini(&row);
@@ -100,8 +100,8 @@ int srv_chat_stream(struct srv_call *c, rv_err **err)
     int rc = srv_call_dup_header(c, "x-run-id", &run, err);
     if (rc < 0)
         return rc;
-    rc = run ? rv_store_last_stream(c->store, &c->app.scope, run, &row, &cause)
-             : rv_store_session_stream(c->store, &c->app.scope, c->args[0], &row, &cause);
+    rc = run ? rv_store_find_last_stream(c->store, &c->app.scope, run, &row, &cause)
+             : rv_store_find_session_stream(c->store, &c->app.scope, c->args[0], &row, &cause);
     free(run);
     if (rc < 0 && rc != RV_E_NOT_FOUND)
         return rv_err_pass(err, cause);

@@ -196,7 +196,7 @@ static int write_whole(struct srv_call *c, const char *id, rv_err **err)
         rc = rv_store_begin(c->store, err);
         if (rc == 0)
             rc = rv_store_end(c->store, put(c, kind, id, &row, err), err);
-    } while (rc < 0 && rv_store_again(c->store, err));
+    } while (rc < 0 && rv_store_wait_again(c->store, err));
     if (rc < 0) {
         json_object_put(row);
         return rc;

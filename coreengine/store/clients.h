@@ -37,12 +37,12 @@ RV_MUST_CHECK int rv_store_get_stream(rv_store *s, const struct rv_store_scope *
 RV_MUST_CHECK int rv_store_find_stream(rv_store *s, const struct rv_store_scope *scope, const char *ask,
                                        struct rv_stream_row *out, rv_err **err);
 /** The newest stream of a run. RV_E_NOT_FOUND. */
-RV_MUST_CHECK int rv_store_last_stream(rv_store *s, const struct rv_store_scope *scope, const char *run,
-                                       struct rv_stream_row *out, rv_err **err);
+RV_MUST_CHECK int rv_store_find_last_stream(rv_store *s, const struct rv_store_scope *scope, const char *run,
+                                            struct rv_stream_row *out, rv_err **err);
 /** The newest stream of a session whose turn has begun: its run is in the store, or it has more than its first line, or
  * an end. RV_E_NOT_FOUND. */
-RV_MUST_CHECK int rv_store_session_stream(rv_store *s, const struct rv_store_scope *scope, const char *session,
-                                          struct rv_stream_row *out, rv_err **err);
+RV_MUST_CHECK int rv_store_find_session_stream(rv_store *s, const struct rv_store_scope *scope, const char *session,
+                                               struct rv_stream_row *out, rv_err **err);
 /** Another process writes its lines from now on. RV_E_STATE: it has another owner than `from`, or has ended. */
 RV_MUST_CHECK int rv_store_claim_stream(rv_store *s, const char *id, const char *from, const char *owner, rv_err **err);
 /* Where a process goes on to write in a stream of its own. All 0: it is looked up. */

@@ -63,6 +63,6 @@ rv_store_list_schema_versions(rv_store *s, const struct rv_store_scope *scope, c
                               rv_err **err);
 /** A number that differs from any earlier one after any change to schemas, by whatever process. What is read in a group
  *  that changed schemas holds only when the group is committed. */
-RV_MUST_CHECK int rv_store_schemas_version(rv_store *s, int64_t *out, rv_err **err);
+RV_MUST_CHECK int rv_store_read_schemas_version(rv_store *s, int64_t *out, rv_err **err);
 
 #endif

@@ -89,7 +89,7 @@ void rv_kinds_write_reference(rv_buf *b);
  * meanwhile, nothing is written (RV_E_STATE), and the caller reads again. "": no row that is not deleted. */
 #define RV_ENTITY_VERSION_MAX 33
 /** The version of a row as rv_store_get_entity() gives it. */
-RV_MUST_CHECK int rv_entity_version(json_object *row, char out[RV_ENTITY_VERSION_MAX], rv_err **err);
+RV_MUST_CHECK int rv_entity_make_version(json_object *row, char out[RV_ENTITY_VERSION_MAX], rv_err **err);
 
 /* --- Writing --- */
 /* What it points to is borrowed for the call. */

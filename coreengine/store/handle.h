@@ -94,14 +94,14 @@ void rv_store_rollback(rv_store *s);
  * as a lease, is dated between the two. */
 RV_MUST_CHECK int rv_store_end(rv_store *s, int rc, rv_err **err);
 
-bool rv_store_in_group(const rv_store *s);
+bool rv_store_is_in_group(const rv_store *s);
 /** Does every other writer wait while a transaction is open? Then long work is cut into short transactions, with
  * pauses. */
 bool rv_store_has_one_writer(const rv_store *s);
 /** After rv_store_begin() or rv_store_commit() failed: the group wrote nothing, and the same group may succeed
  * now, because another process was in the way or the connection to the database broke. Waits a little, longer each
  * time, and forgets *err; false when there is no point in it, or the time for waiting is over. Never with SQLite. */
-bool rv_store_again(rv_store *s, rv_err **err);
+bool rv_store_wait_again(rv_store *s, rv_err **err);
 
 /* --- Hearing of work --- */
 /** Be notified of what there is for workers: tasks, and requests to cancel, that others commit from now on. Call it

@@ -71,7 +71,7 @@ RV_MUST_CHECK int rv_store_search_words(rv_store *s, const struct rv_store_scope
 /* --- Vectors and their queue --- */
 
 /** Append the provider of the store: hash-ngram unless another one was set. */
-RV_MUST_CHECK int rv_store_embedding_provider(rv_store *s, rv_buf *out, rv_err **err);
+RV_MUST_CHECK int rv_store_read_embedding_provider(rv_store *s, rv_buf *out, rv_err **err);
 /** Set the provider, and queue all rows that it has not embedded. */
 RV_MUST_CHECK int rv_store_set_embedding_provider(rv_store *s, const char *provider, int64_t now_us, rv_err **err);
 /** Whether this process makes the vectors of a provider itself, when a row is written. */

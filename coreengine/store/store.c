@@ -390,7 +390,7 @@ int rv_store_end(rv_store *s, int rc, rv_err **err)
     return rc;
 }
 
-bool rv_store_again(rv_store *s, rv_err **err)
+bool rv_store_wait_again(rv_store *s, rv_err **err)
 {
     return !s->in_group && sql_again(s->sql, err);
 }
@@ -400,7 +400,7 @@ bool rv_store_has_one_writer(const rv_store *s)
     return s->sql->driver->has_one_writer;
 }
 
-bool rv_store_in_group(const rv_store *s)
+bool rv_store_is_in_group(const rv_store *s)
 {
     return s->in_group;
 }
@@ -444,7 +444,7 @@ static int enter_alone(rv_store *s, const char *op, rv_err **err)
     return enter(s, op, err);
 }
 
-int rv_store_stats(rv_store *s, struct rv_store_stats *out, rv_err **err)
+int rv_store_read_stats(rv_store *s, struct rv_store_stats *out, rv_err **err)
 {
     struct rv_store_stats got = {0};
     int rc = store_enter_read(s, 0, "stats", err);

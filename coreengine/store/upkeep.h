@@ -13,7 +13,7 @@ struct rv_store_stats {
     int64_t schema;
 };
 /** Counts over all tenants. What the database says; RV_E_NOMEM. */
-RV_MUST_CHECK int rv_store_stats(rv_store *s, struct rv_store_stats *out, rv_err **err);
+RV_MUST_CHECK int rv_store_read_stats(rv_store *s, struct rv_store_stats *out, rv_err **err);
 /** Drop blobs that no run refers to and give the space back. A blob younger than grace_us (before now_us) stays: a run
  *  may be about to refer to it. *freed (may be NULL): bytes the file became smaller by. */
 RV_MUST_CHECK int rv_store_sweep(rv_store *s, int64_t now_us, int64_t grace_us, int64_t *freed, rv_err **err);

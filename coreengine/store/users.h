@@ -121,7 +121,7 @@ struct rv_quota_limit {
 
 /* --- Time --- */
 /** The period of a quota that a moment is in: [start, end). Weeks begin on Monday. */
-void rv_quota_period(enum rv_quota_span span, int64_t now_us, int64_t *start_us, int64_t *end_us);
+void rv_quota_find_period(enum rv_quota_span span, int64_t now_us, int64_t *start_us, int64_t *end_us);
 
 /* --- Reserving --- */
 /* What it points to is borrowed for the call. */

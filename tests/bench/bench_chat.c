@@ -93,7 +93,7 @@ static int64_t stored(rv_store *store)
     struct rv_store_stats s;
     rv_err *err = NULL;
 
-    must("stats", rv_store_stats(store, &s, &err), err);
+    must("stats", rv_store_read_stats(store, &s, &err), err);
     return s.bytes;
 }
 

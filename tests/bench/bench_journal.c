@@ -225,7 +225,7 @@ static void bench_recover(int64_t n_records, size_t repeat, const char *store)
     rv_journal_free(r.journal);
     rv_run_free(r.run);
     rv_effects_fini(&r.out);
-    if (rv_store_stats(r.b.store, &stats, &err) < 0)
+    if (rv_store_read_stats(r.b.store, &stats, &err) < 0)
         bench_die("stats", err);
     printf("{\"records\":%lld,\"events\":%lld,\"snapshots\":%lld,\"bytes\":%lld,\"replay_us\":%lld,"
            "\"ns_per_record\":%lld,\"from_snapshot_us\":%lld}\n",

@@ -305,7 +305,7 @@ int64_t bench_records(struct bench *b)
     struct rv_store_stats stats;
     rv_err *err = NULL;
 
-    if (rv_store_stats(b->store, &stats, &err) < 0)
+    if (rv_store_read_stats(b->store, &stats, &err) < 0)
         bench_die("stats", err);
     return stats.records;
 }

@@ -321,7 +321,7 @@ static void measure(const char *url)
     rv_err *err = NULL;
     rv_store *s = open_store(url);
 
-    must(rv_store_stats(s, &stats, &err), "count", err);
+    must(rv_store_read_stats(s, &stats, &err), "count", err);
     n_runs = stats.runs;
     printf("%lld runs, %lld records, %lld bytes\n", (long long)stats.runs, (long long)stats.records,
            (long long)stats.bytes);

@@ -67,7 +67,7 @@ static int fire(const struct rv_app *app, rv_store *store, rv_err **err)
                              &(const struct rv_firing_round){.zones = zones, .now_us = next.fires_us, .max = 9}, &fired,
                              err);
     rv_zones_free(zones);
-    if (rc == 0 && rv_store_stats(store, &stats, NULL) == 0)
+    if (rc == 0 && rv_store_read_stats(store, &stats, NULL) == 0)
         must(stats.tasks == fired.n_fired && stats.runs <= fired.n_fired);
     if (rc == 0 && fired.n_failed > 0)
         rc = RV_FAIL(err, RV_E_NOMEM, "it was put off");

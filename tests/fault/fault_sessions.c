@@ -174,7 +174,7 @@ static int keep_schemas(rv_store *s, rv_err **err)
     must(rc < 0 || strcmp(row.id, "mine") == 0);
     rv_schema_row_fini(&row);
     if (rc == 0)
-        rc = rv_store_schemas_version(s, &version, err);
+        rc = rv_store_read_schemas_version(s, &version, err);
     must(rc < 0 || version == 4);
     return rc;
 }

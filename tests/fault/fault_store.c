@@ -184,7 +184,7 @@ static int read_all(rv_store *s, rv_err **err)
         rc = rv_store_get_snapshot(s, &scope, "r1", &seq, &out, err);
     must(rc < 0 || (seq == 3 && out.len == 4000 + sizeof large));
     if (rc == 0)
-        rc = rv_store_stats(s, &stats, err);
+        rc = rv_store_read_stats(s, &stats, err);
     rv_buf_fini(&out);
     return rc;
 }
@@ -224,7 +224,7 @@ static void still_works(rv_store *s)
 
     must(rv_store_check(s, NULL) == 0);
     must(rv_store_put_blob(s, RV_STR_LIT("another"), hash, NULL) == 0);
-    must(rv_store_stats(s, &stats, NULL) == 0);
+    must(rv_store_read_stats(s, &stats, NULL) == 0);
 }
 
 static const struct rv_store_opts opts = {.sync = RV_STORE_SYNC_OFF};

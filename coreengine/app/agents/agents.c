@@ -497,7 +497,7 @@ int agents_catch_up(rv_agents *a, rv_err **err)
     int rc = agents_refresh_files(a, a->clock.now_us(a->clock.self), &changed, err);
 
     if (rc == 0 && a->store)
-        rc = rv_store_schemas_version(a->store, &version, err);
+        rc = rv_store_read_schemas_version(a->store, &version, err);
     if (rc < 0)
         return rc;
     if (changed || version != a->schemas_version)

@@ -241,7 +241,7 @@ int rv_chat_delete_session(rv_store *store, const struct rv_store_scope *scope, 
         rc = rv_store_begin(store, err);
         if (rc == 0)
             rc = rv_store_end(store, delete_with_runs(store, &owner, id, now_us, &u, err), err);
-    } while (rc < 0 && rv_store_again(store, err));
+    } while (rc < 0 && rv_store_wait_again(store, err));
     if (rc == 0 && n_cancelled)
         *n_cancelled = u.n;
     unfinished_fini(&u);

@@ -210,7 +210,7 @@ int chat_open_journal(rv_chat *chat, const struct rv_store_scope *scope, const c
             continue;
         const struct rv_journal_claim claim = {o->owner, rv_engine_now_us(o->engine), o->lease_us};
         rc = rv_store_end(o->store, rv_journal_open(o->store, scope, run, &claim, &chat->journal, err), err);
-    } while (rc < 0 && rv_store_again(o->store, err));
+    } while (rc < 0 && rv_store_wait_again(o->store, err));
     if (rc < 0)
         drop_journal(chat);
     return rc;
@@ -227,7 +227,7 @@ static int create_journal(rv_chat *chat, struct rv_journal_start *start, rv_err 
         start->now_us = rv_engine_now_us(o->engine); /* the lease begins when other writers are waited for */
         if (rc == 0)
             rc = rv_store_end(o->store, rv_journal_create(o->store, start, &chat->journal, err), err);
-    } while (rc < 0 && rv_store_again(o->store, err));
+    } while (rc < 0 && rv_store_wait_again(o->store, err));
     if (rc < 0)
         drop_journal(chat);
     return rc;

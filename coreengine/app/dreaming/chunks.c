@@ -197,7 +197,7 @@ static int build(rv_store *store, const struct rv_store_scope *scope, const char
         json_object_put(u.found);
         json_object_put(u.keys);
         rv_buf_fini(&u.lines);
-    } while (rc < 0 && rv_store_again(store, err));
+    } while (rc < 0 && rv_store_wait_again(store, err));
     return rc;
 }
 

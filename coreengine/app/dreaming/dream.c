@@ -145,7 +145,7 @@ static int keep_with_session(struct rv_app_run *run, const rv_envelope *env, rv_
         if (rc == 0)
             rc = app_run_keep_counted(run, env, RV_QUOTA_DREAMS, err);
         rc = rv_store_end(run->store, rc, err);
-    } while (rc < 0 && rv_store_again(run->store, err));
+    } while (rc < 0 && rv_store_wait_again(run->store, err));
     return rc;
 }
 

@@ -179,7 +179,7 @@ static int enqueue_some(rv_store *store, const struct rv_store_scope *scope, con
             rc = add_tasks(store, &one, q, err);
         }
         rc = rv_store_end(store, rc, err);
-    } while (rc < 0 && rv_store_again(store, err));
+    } while (rc < 0 && rv_store_wait_again(store, err));
     return rc;
 }
 

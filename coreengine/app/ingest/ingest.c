@@ -243,7 +243,7 @@ static int write_rows(const struct ingest *in, const struct page *page, const st
         if (rc == 0)
             rc = put_moment(in, rows->moment, now_us, err);
         rc = rv_store_end(s, rc, err);
-    } while (rc < 0 && rv_store_again(s, err));
+    } while (rc < 0 && rv_store_wait_again(s, err));
     return rc;
 }
 
@@ -369,7 +369,7 @@ int rv_app_delete_file(rv_store *store, const struct rv_store_scope *scope, cons
         rc = rv_store_begin(store, err);
         if (rc == 0)
             rc = rv_store_end(store, forget(&in, id, now_us, err), err);
-    } while (rc < 0 && rv_store_again(store, err));
+    } while (rc < 0 && rv_store_wait_again(store, err));
     return rc;
 }
 

@@ -139,7 +139,7 @@ int rv_app_clone_session(rv_store *store, const struct rv_store_scope *scope, co
         rc = rv_store_begin(store, err);
         if (rc == 0)
             rc = rv_store_end(store, clone_in(store, scope, opts, wanted, n_messages, err), err);
-    } while (rc < 0 && rv_store_again(store, err));
+    } while (rc < 0 && rv_store_wait_again(store, err));
     if (rc == 0)
         memcpy(id, wanted, strlen(wanted) + 1);
     return rc;

@@ -246,7 +246,7 @@ static int write_pair(rv_store *store, struct pair *p, rv_err **err)
     char session[RV_STORE_MAX_ID + 1];
     int rc;
 
-    if (rv_store_in_group(store))
+    if (rv_store_is_in_group(store))
         return write_both(store, p, err);
     memcpy(session, p->session, sizeof session);
     do {
@@ -255,7 +255,7 @@ static int write_pair(rv_store *store, struct pair *p, rv_err **err)
         rc = rv_store_begin(store, err);
         if (rc == 0)
             rc = rv_store_end(store, write_both(store, p, err), err);
-    } while (rc < 0 && rv_store_again(store, err));
+    } while (rc < 0 && rv_store_wait_again(store, err));
     return rc;
 }
 

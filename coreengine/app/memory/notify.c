@@ -126,6 +126,6 @@ int rv_app_notify(rv_store *store, const struct rv_store_scope *scope, const str
         if (rc == 0)
             rc = rv_store_end(store, tell(&t, err), err);
         json_object_put(t.reminder);
-    } while (rc < 0 && rv_store_again(store, err));
+    } while (rc < 0 && rv_store_wait_again(store, err));
     return rc;
 }

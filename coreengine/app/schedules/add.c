@@ -132,13 +132,13 @@ static int keep(struct rv_app_run *run, const struct rv_app_schedule *s, const s
 {
     int rc;
 
-    if (rv_store_in_group(run->store))
+    if (rv_store_is_in_group(run->store))
         return put(run, s, needs, row, id, err);
     do {
         rc = rv_store_begin(run->store, err);
         if (rc == 0)
             rc = rv_store_end(run->store, put(run, s, needs, row, id, err), err);
-    } while (rc < 0 && rv_store_again(run->store, err));
+    } while (rc < 0 && rv_store_wait_again(run->store, err));
     return rc;
 }
 

@@ -57,6 +57,6 @@ int rv_app_schedule_change(rv_store *store, const struct rv_store_scope *scope, 
         rc = rv_store_begin(store, err);
         if (rc == 0)
             rc = rv_store_end(store, change_it(store, scope, word, when, priority, err), err);
-    } while (rc < 0 && rv_store_again(store, err));
+    } while (rc < 0 && rv_store_wait_again(store, err));
     return rc < 0 ? RV_WRAP(err, rc, "change schedule \"%s\"", word) : 0;
 }

@@ -198,7 +198,7 @@ static int make_run(struct firing *f, const struct rv_needs *needs, json_object 
         if (rc == 0)
             rc = rv_store_end(f->store, fire_and_keep(f, needs, &run, env, err), err);
         rv_app_run_fini(&run);
-    } while (rc < 0 && rv_store_again(f->store, err));
+    } while (rc < 0 && rv_store_wait_again(f->store, err));
     return rc;
 }
 

@@ -184,7 +184,7 @@ static int keep(const struct app_ask *a, const struct save *s, const char *name,
                                    err);
             rc = rv_store_end(a->store, rc, err);
         }
-        if (rc == 0 || !rv_store_again(a->store, err))
+        if (rc == 0 || !rv_store_wait_again(a->store, err))
             break;
         rc = 0;
     }

@@ -196,7 +196,7 @@ static int put_in_group(const struct app_ask *a, const struct rv_entities_put *p
             rc = write_rows(a, put, answer, err);
             rc = rv_store_end(a->store, rc, err);
         }
-    } while (rc < 0 && rv_store_again(a->store, err));
+    } while (rc < 0 && rv_store_wait_again(a->store, err));
     return rc;
 }
 
@@ -362,7 +362,7 @@ int app_entities_get(const struct app_ask *a, rv_jw *w, rv_err **err)
     if (rc == 0)
         rc = rv_store_get_entity(a->store, &a->app.scope, kind, id, &row, err);
     if (rc == 0)
-        rc = rv_entity_version(row, version, err);
+        rc = rv_entity_make_version(row, version, err);
     if (rc == 0) {
         rv_jw_kv_value(w, "row", row);
         rv_jw_kv_text(w, "version", version);

@@ -109,7 +109,7 @@ static bool is_sound(const rv_store *store, int rc)
     static const int answers[] = {0,          RV_E_INVALID, RV_E_NOT_FOUND, RV_E_DENIED, RV_E_EXISTS,
                                   RV_E_PARSE, RV_E_LIMIT,   RV_E_QUOTA,     RV_E_TOOL};
 
-    if (rv_store_in_group(store))
+    if (rv_store_is_in_group(store))
         return false;
     for (size_t i = 0; i < RV_COUNT(answers); i++)
         if (rc == answers[i])

@@ -165,7 +165,7 @@ static int replace(const struct app_ask *a, const struct rv_app_schedule *s, con
             rc = rv_app_schedule_tasks(&a->app, a->store, &(struct rv_app_scheduled_task){type, payload, RV_UNSET}, s,
                                        id, err);
         rc = rv_store_end(a->store, rc, err);
-    } while (rc < 0 && rv_store_again(a->store, err));
+    } while (rc < 0 && rv_store_wait_again(a->store, err));
     return rc;
 }
 

@@ -130,7 +130,7 @@ static void write_all(rv_app_streams *w, struct batch *batches, size_t n)
         }
         if (rc == 0)
             rc = rv_store_commit(w->store, &err);
-    } while (rc < 0 && rv_store_again(w->store, &err));
+    } while (rc < 0 && rv_store_wait_again(w->store, &err));
     for (size_t i = 0; i < n && rc < 0; i++)
         fail(&batches[i], rc, err);
     rv_err_free(err);

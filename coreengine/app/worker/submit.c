@@ -318,7 +318,7 @@ static int submit_whole(struct rv_app_run *run, const rv_envelope *env, const st
             rv_journal_free(run->journal);
             run->journal = NULL;
         }
-    } while (rc < 0 && (rv_store_again(run->store, err) || lost_the_race(opts, rc, &n_lost, err)));
+    } while (rc < 0 && (rv_store_wait_again(run->store, err) || lost_the_race(opts, rc, &n_lost, err)));
     return rc;
 }
 

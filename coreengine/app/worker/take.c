@@ -127,7 +127,7 @@ static void give_up(struct work_job *j)
  * it was read (RV_E_STATE) is read once more, and judged by that. */
 static bool may_try_again(struct work_taker *t, struct work_job *j, int rc, int *n_taken, rv_err **err)
 {
-    bool may = rv_store_again(t->store, err);
+    bool may = rv_store_wait_again(t->store, err);
 
     if (!may && rc == RV_E_STATE && j->end == WORK_RUNS && ++*n_taken <= MAX_TAKEN) {
         rv_err_free(rv_err_steal(err));
@@ -142,7 +142,8 @@ static int take_stream(struct work_taker *t, struct work_job *j, rv_err **err)
 {
     struct rv_stream_row row;
     rv_err *cause = NULL;
-    int rc = t->writes_streams ? rv_store_last_stream(t->store, &j->app.scope, j->run, &row, &cause) : RV_E_NOT_FOUND;
+    int rc =
+        t->writes_streams ? rv_store_find_last_stream(t->store, &j->app.scope, j->run, &row, &cause) : RV_E_NOT_FOUND;
 
     if (rc == RV_E_NOT_FOUND) {
         rv_err_free(cause);
@@ -231,7 +232,7 @@ static int take_up(struct work_taker *t, struct work_job *j, struct rv_run_row *
         return rc;
     do
         rc = load(t, j, row, err);
-    while (rc < 0 && rv_store_again(t->store, err));
+    while (rc < 0 && rv_store_wait_again(t->store, err));
     if (rc == 0)
         rc = take_stream(t, j, err);
     return rc;

@@ -87,7 +87,7 @@ static int complete_kept(rv_store *store, const struct work_job *j, const struct
         if (rc == 0)
             rc = j->handler->keep(store, j, err);
         rc = rv_store_end(store, rc, err);
-    } while (rc < 0 && rv_store_again(store, err));
+    } while (rc < 0 && rv_store_wait_again(store, err));
     return rc;
 }
 

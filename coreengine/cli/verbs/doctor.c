@@ -129,7 +129,7 @@ static int count_runs(const struct rv_cli *cli, rv_store *store, struct rv_store
     const struct rv_run_filter all = {0};
 
     return scope.user || scope.tenant ? rv_store_list_runs(store, &scope, &all, count_run, out, err)
-                                      : rv_store_stats(store, out, err);
+                                      : rv_store_read_stats(store, out, err);
 }
 
 /* Whether the role may write, only writing shows. */

@@ -61,7 +61,7 @@ int cli_check_store(struct rv_cli *cli, rv_err **err)
 
     int rc = rv_store_check(cli->store, err);
     if (rc == 0)
-        rc = rv_store_stats(cli->store, &s, err);
+        rc = rv_store_read_stats(cli->store, &s, err);
     if (rc < 0) {
         int status = cli_report(cli, rv_err_steal(err));
         return status == RV_EXIT_SCARCE ? status : RV_EXIT_FAILED; /* a damaged store, whatever its code is */

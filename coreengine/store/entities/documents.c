@@ -432,7 +432,7 @@ static int version(struct sql_store *st, int64_t *out, rv_err **err)
     return rc < 0 ? rc : 0;
 }
 
-int rv_store_schemas_version(rv_store *s, int64_t *out, rv_err **err)
+int rv_store_read_schemas_version(rv_store *s, int64_t *out, rv_err **err)
 {
     int64_t got = 0;
     int rc = store_enter_read(s, 0, "schemas version", err);

@@ -290,7 +290,7 @@ int entity_at(struct sql_store *st, const struct rv_kind *kind, int64_t row, jso
 
 /* --- Versions --- */
 
-int rv_entity_version(json_object *row, char out[RV_ENTITY_VERSION_MAX], rv_err **err)
+int rv_entity_make_version(json_object *row, char out[RV_ENTITY_VERSION_MAX], rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(4 * RV_ENTITY_MAX_BYTES);
     char hash[RV_HASH_MAX];
@@ -333,7 +333,7 @@ int entity_check_version(struct sql_store *st, const struct rv_kind *kind, int64
         rv_err_pass(err, why);
     }
     if (now)
-        rc = rv_entity_version(now, has, err);
+        rc = rv_entity_make_version(now, has, err);
     json_object_put(now);
     bool differs = rc == 0 && strcmp(has, version) != 0;
     if (differs && is_stale)

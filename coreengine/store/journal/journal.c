@@ -286,7 +286,7 @@ int rv_journal_open(rv_store *store, const struct rv_store_scope *scope, const c
     rc = take_over(j, scope, claim->owner, claim->now_us, err);
     if (rc < 0) {
         j->is_owned =
-            j->is_owned && !rv_store_in_group(store); /* the claim goes with its group, which may be repeated */
+            j->is_owned && !rv_store_is_in_group(store); /* the claim goes with its group, which may be repeated */
         rv_journal_free(j);
         return rc;
     }
@@ -563,7 +563,7 @@ void rv_journal_forgive(rv_journal *j)
 /* A run and its first step are one transaction. */
 static int write_now(rv_journal *j, rv_err **err)
 {
-    bool is_group = j->draft && !rv_store_in_group(j->store);
+    bool is_group = j->draft && !rv_store_is_in_group(j->store);
 
     int rc;
 
@@ -574,7 +574,7 @@ static int write_now(rv_journal *j, rv_err **err)
         rc = rv_journal_write(j, j->store, err);
         if (is_group)
             rc = rv_store_end(j->store, rc, err);
-    } while (rc < 0 && is_group && rv_store_again(j->store, err));
+    } while (rc < 0 && is_group && rv_store_wait_again(j->store, err));
     return rc;
 }
 

@@ -145,16 +145,16 @@ int rv_store_find_stream(rv_store *s, const struct rv_store_scope *scope, const 
     return read_one(s, rc, SQL_FIND_STREAM, &sc, ask, out, err);
 }
 
-int rv_store_last_stream(rv_store *s, const struct rv_store_scope *scope, const char *run, struct rv_stream_row *out,
-                         rv_err **err)
+int rv_store_find_last_stream(rv_store *s, const struct rv_store_scope *scope, const char *run,
+                              struct rv_stream_row *out, rv_err **err)
 {
     struct rv_store_scope sc;
 
     return read_one(s, store_check_scoped(scope, "run id", run, &sc, err), SQL_LAST_STREAM, &sc, run, out, err);
 }
 
-int rv_store_session_stream(rv_store *s, const struct rv_store_scope *scope, const char *session,
-                            struct rv_stream_row *out, rv_err **err)
+int rv_store_find_session_stream(rv_store *s, const struct rv_store_scope *scope, const char *session,
+                                 struct rv_stream_row *out, rv_err **err)
 {
     struct rv_store_scope sc;
 

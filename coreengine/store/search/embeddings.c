@@ -8,7 +8,7 @@
 
 /* --- The provider --- */
 
-int rv_store_embedding_provider(rv_store *s, rv_buf *out, rv_err **err)
+int rv_store_read_embedding_provider(rv_store *s, rv_buf *out, rv_err **err)
 {
     const char *name = NULL;
     int rc = store_enter_read(s, 0, "embedding provider", err);

@@ -160,7 +160,7 @@ static int take_quota(struct sql_store *st, const struct rv_quota_ask *ask, size
     int64_t n = ask->counts[l->kind], held = ask->run ? ask->reserves[l->kind] : 0, start_us, end_us, row[3];
     int64_t n_rows = 0;
 
-    rv_quota_period(l->span, ask->now_us, &start_us, &end_us);
+    rv_quota_find_period(l->span, ask->now_us, &start_us, &end_us);
     rv_sql_stmt *stmt = sql_use(st, SQL_RESERVE);
     bind_counter(stmt, ask, l);
     sql_int(stmt, 6, start_us);

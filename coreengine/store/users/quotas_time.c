@@ -30,7 +30,7 @@ static int64_t month_of(int64_t day)
     return month;
 }
 
-void rv_quota_period(enum rv_quota_span span, int64_t now_us, int64_t *start_us, int64_t *end_us)
+void rv_quota_find_period(enum rv_quota_span span, int64_t now_us, int64_t *start_us, int64_t *end_us)
 {
     int64_t day = floor_div(now_us, RV_US_PER_DAY), first = day, after = day + 1;
 

@@ -133,7 +133,7 @@ int do_delete_schema(struct world *w)
 int do_stats(struct world *w)
 {
     struct rv_store_stats stats;
-    return rv_store_stats(w->s, &stats, &w->err);
+    return rv_store_read_stats(w->s, &stats, &w->err);
 }
 
 int do_put_blob(struct world *w)

@@ -71,7 +71,7 @@ START_TEST(a_run_with_a_bad_text_is_refused)
         rv_err_free(w->err);
         w->err = NULL;
     }
-    OK(rv_store_stats(w->s, &stats, &w->err));
+    OK(rv_store_read_stats(w->s, &stats, &w->err));
     ck_assert_int_eq(stats.runs, 0);
     world_close(w);
 }
@@ -293,7 +293,7 @@ static void refuse_session_writes(struct world *w, rv_store *s)
     FAILS(RV_E_DENIED, rv_store_add_messages(s, &operator_scope, &turn, T0, &w->err));
     FAILS(RV_E_DENIED, rv_store_put_schema(s, &schema, RV_SCHEMA_PUT, T0, NULL, &w->err));
     FAILS(RV_E_DENIED, rv_store_delete_schema(s, &operator_scope, "agent", "n", T0, &w->err));
-    OK(rv_store_schemas_version(s, &version, &w->err));
+    OK(rv_store_read_schemas_version(s, &version, &w->err));
 }
 
 START_TEST(a_read_only_store_refuses_every_write)

@@ -11,7 +11,7 @@ static const char *version_of(struct world *w, rv_store *s, const char *kind, co
     json_object *row = NULL;
 
     OK(rv_store_get_entity(s, &ada, kind, id, &row, &w->err));
-    OK(rv_entity_version(row, version, &w->err));
+    OK(rv_entity_make_version(row, version, &w->err));
     json_object_put(row);
     return version;
 }
@@ -114,7 +114,7 @@ static int add_one(struct writer *wr, json_object *row)
 {
     json_object *list = NULL, *patch = tree("{}"), *all = json_object_new_array();
     char version[RV_ENTITY_VERSION_MAX];
-    int rc = rv_entity_version(row, version, &wr->err);
+    int rc = rv_entity_make_version(row, version, &wr->err);
 
     json_object_object_get_ex(json_object_object_get(row, "metadata"), "list", &list);
     for (size_t i = 0; list && i < json_object_array_length(list); i++)
@@ -143,7 +143,7 @@ static int add_in_group(struct writer *wr)
             rc = rv_store_end(wr->s, rc, &wr->err);
         }
         json_object_put(row);
-    } while (rc < 0 && rv_store_again(wr->s, &wr->err));
+    } while (rc < 0 && rv_store_wait_again(wr->s, &wr->err));
     return rc;
 }
 

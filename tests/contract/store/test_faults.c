@@ -98,7 +98,7 @@ static int do_put_schema(struct world *w)
 static int do_schemas_version(struct world *w)
 {
     int64_t version = -1;
-    int rc = rv_store_schemas_version(w->s, &version, &w->err);
+    int rc = rv_store_read_schemas_version(w->s, &version, &w->err);
     ck_assert_int_eq(version == -1, rc != 0);
     return rc;
 }
@@ -398,10 +398,10 @@ static void picture(struct world *w, rv_buf *out)
                       (long long)row.lease_until_us, (long long)row.n_records, row.cancel_requested);
     if (rc == 0)
         rv_run_row_fini(&row);
-    OK(rv_store_stats(w->s, &stats, &w->err));
+    OK(rv_store_read_stats(w->s, &stats, &w->err));
     rv_buf_printf(out, "%lld %lld %lld %lld ", (long long)stats.runs, (long long)stats.records, (long long)stats.blobs,
                   (long long)stats.snapshots);
-    OK(rv_store_schemas_version(w->s, &version, &w->err));
+    OK(rv_store_read_schemas_version(w->s, &version, &w->err));
     rv_buf_printf(out, "%lld %lld %lld %lld ", (long long)stats.sessions, (long long)stats.messages,
                   (long long)stats.schemas, (long long)version);
     if (rv_store_get_session(w->s, &operator_scope, "s1", &session, NULL) == 0) {

@@ -69,7 +69,7 @@ START_TEST(a_rollback_undoes_every_kind_of_write)
     make_run(w, "r1");
     make_run(w, "r2");
     OK(rv_store_put_snapshot(w->s, "r2", 1, 1, RV_STR_LIT("s"), &w->err));
-    OK(rv_store_stats(w->s, &before, &w->err));
+    OK(rv_store_read_stats(w->s, &before, &w->err));
     OK(rv_store_begin(w->s, &w->err));
     a.set_pending = true;
     a.pending = &p;
@@ -92,7 +92,7 @@ START_TEST(a_rollback_undoes_every_kind_of_write)
     make_run(w, "r2");
     OK(append(w, "r2", 1, 2, "x", NULL));
     rv_store_rollback(w->s);
-    OK(rv_store_stats(w->s, &after, &w->err));
+    OK(rv_store_read_stats(w->s, &after, &w->err));
     ck_assert_int_eq(after.runs, before.runs);
     ck_assert_int_eq(after.records, before.records);
     ck_assert_int_eq(after.blobs, before.blobs);

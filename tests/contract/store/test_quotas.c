@@ -397,7 +397,7 @@ static void period_is(enum rv_quota_span span, int64_t now_us, int64_t first_day
 {
     int64_t start_us, end_us;
 
-    rv_quota_period(span, now_us, &start_us, &end_us);
+    rv_quota_find_period(span, now_us, &start_us, &end_us);
     ck_assert_int_eq(start_us, first_day * DAY_S * S);
     ck_assert_int_eq(end_us, after_day * DAY_S * S);
 }

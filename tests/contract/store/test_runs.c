@@ -330,7 +330,7 @@ START_TEST(a_deleted_run_leaves_nothing_and_its_id_is_free)
     FAILS(RV_E_NOT_FOUND, rv_store_read(w->s, &operator_scope, &(struct rv_record_range){.run = "r1", .from = 1},
                                         see_record, &seen, &w->err));
     FAILS(RV_E_NOT_FOUND, append(w, "r1", 1, 3, "x", NULL));
-    OK(rv_store_stats(w->s, &stats, &w->err));
+    OK(rv_store_read_stats(w->s, &stats, &w->err));
     ck_assert_int_eq(stats.runs, 1);
     ck_assert_int_eq(stats.records, 1);
     ck_assert_int_eq(stats.pending, 0);

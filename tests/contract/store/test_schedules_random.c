@@ -211,7 +211,7 @@ static void compare_all(struct model *m)
     OK(rv_store_list_due_schedules(w->s, AT(m->now), 999, see_due, &seen, &w->err));
     ck_assert_int_eq(seen.n, n_due);
     rv_buf_fini(&seen.text);
-    OK(rv_store_stats(w->s, &stats, &w->err));
+    OK(rv_store_read_stats(w->s, &stats, &w->err));
     ck_assert_int_eq(stats.tasks, m->n_tasks);
 }
 

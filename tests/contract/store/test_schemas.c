@@ -194,7 +194,7 @@ START_TEST(a_persons_word_stands_against_what_registers)
     int64_t version = -1;
 
     world_open(w, _i);
-    OK(rv_store_schemas_version(w->s, &version, &w->err));
+    OK(rv_store_read_schemas_version(w->s, &version, &w->err));
     for (size_t i = 0; i < RV_COUNT(steps); i++) {
         int64_t now = version;
         bool changed = true;
@@ -204,7 +204,7 @@ START_TEST(a_persons_word_stands_against_what_registers)
             OK(rv_store_delete_schema(w->s, &operator_scope, "agent", "n", T0 + 2, &w->err));
         ck_assert_msg(changed == steps[i].changed, "step %zu", i);
         FINDS("u", "n", steps[i].found);
-        OK(rv_store_schemas_version(w->s, &now, &w->err));
+        OK(rv_store_read_schemas_version(w->s, &now, &w->err));
         ck_assert_msg((now != version) == steps[i].changed, "step %zu: version %lld, then %lld", i, (long long)version,
                       (long long)now);
         ck_assert_int_ge(now, version);
@@ -273,14 +273,14 @@ START_TEST(a_change_is_seen_by_other_handles)
 
     world_open(w, _i);
     other = w->impl->is_shared ? world_other(w) : w->s;
-    OK(rv_store_schemas_version(other, &before, &w->err));
+    OK(rv_store_read_schemas_version(other, &before, &w->err));
     OK(put(w, "n", "", "person", "d", NULL));
-    OK(rv_store_schemas_version(other, &after, &w->err));
+    OK(rv_store_read_schemas_version(other, &after, &w->err));
     ck_assert_int_ne(before, after);
-    OK(rv_store_schemas_version(w->s, &before, &w->err));
+    OK(rv_store_read_schemas_version(w->s, &before, &w->err));
     ck_assert_int_eq(before, after);
     OK(rv_store_delete_schema(other, &operator_scope, "agent", "n", T0, &w->err));
-    OK(rv_store_schemas_version(w->s, &after, &w->err));
+    OK(rv_store_read_schemas_version(w->s, &after, &w->err));
     ck_assert_int_ne(before, after);
     if (other != w->s)
         rv_store_close(other);
@@ -328,7 +328,7 @@ START_TEST(a_schema_takes_only_what_can_be_one)
     FAILS(RV_E_INVALID, rv_store_find_schema(w->s, NULL, "agent", "n", &(struct rv_schema_row){0}, &w->err));
     FAILS(RV_E_INVALID, rv_store_delete_schema(w->s, &operator_scope, "agent", "", T0, &w->err));
     FAILS(RV_E_INVALID, rv_store_list_schemas(w->s, &operator_scope, "", see_schema, NULL, &w->err));
-    OK(rv_store_stats(w->s, &stats, &w->err));
+    OK(rv_store_read_stats(w->s, &stats, &w->err));
     ck_assert_int_eq(stats.schemas, 0);
     world_close(w);
 }

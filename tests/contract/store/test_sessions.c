@@ -309,7 +309,7 @@ START_TEST(a_deleted_session_is_nowhere_to_be_seen)
     FAILS(RV_E_NOT_FOUND, add_rows(w, "s1", "b", "user:more"));
     OK(rv_store_list_sessions(w->s, &operator_scope, NULL, see_session, &seen, &w->err));
     SEEN(&seen, "s2");
-    OK(rv_store_stats(w->s, &stats, &w->err));
+    OK(rv_store_read_stats(w->s, &stats, &w->err));
     ck_assert_int_eq(stats.sessions, 1);
     ck_assert_int_eq(stats.messages, 0);
     world_close(w);
@@ -353,7 +353,7 @@ START_TEST(a_session_takes_only_what_can_be_one)
     FAILS(RV_E_INVALID, rv_store_ensure_session(w->s, NULL, NULL, &w->err));
     for (size_t i = 0; i < RV_COUNT(rows); i++)
         SAYS(rows[i].code, rows[i].part, rv_store_ensure_session(w->s, &rows[i].row, NULL, &w->err));
-    OK(rv_store_stats(w->s, &stats, &w->err));
+    OK(rv_store_read_stats(w->s, &stats, &w->err));
     ck_assert_int_eq(stats.sessions, 0);
     make_session(w, "s1", "u");
     FAILS(RV_E_INVALID, rv_store_change_session(w->s, &operator_scope, "s1", NULL, &w->err));

@@ -376,7 +376,7 @@ START_TEST(a_rollback_undoes_turns_sessions_and_schemas)
     make_session(w, "s2", "u");
     old.name = "old";
     OK(rv_store_put_schema(w->s, &old, RV_SCHEMA_PUT, T0, NULL, &w->err));
-    OK(rv_store_stats(w->s, &before, &w->err));
+    OK(rv_store_read_stats(w->s, &before, &w->err));
     OK(rv_store_begin(w->s, &w->err));
     OK(keep(w, w->s, "r1", 3, "s1", "b", "user:more assistant:more"));
     OK(keep(w, w->s, "r1", 4, "s3", "c", "user:new"));
@@ -390,7 +390,7 @@ START_TEST(a_rollback_undoes_turns_sessions_and_schemas)
     OK(rv_store_put_schema(w->s, &old, RV_SCHEMA_PUT, T0 + 3, NULL, &w->err));
     OK(rv_store_delete_schema(w->s, &operator_scope, "agent", "old", T0 + 4, &w->err));
     rv_store_rollback(w->s);
-    OK(rv_store_stats(w->s, &after, &w->err));
+    OK(rv_store_read_stats(w->s, &after, &w->err));
     ck_assert_int_eq(after.sessions, before.sessions);
     ck_assert_int_eq(after.messages, before.messages);
     ck_assert_int_eq(after.schemas, before.schemas);

@@ -11,7 +11,7 @@ static struct rv_store_stats stats_of(struct world *w)
 {
     struct rv_store_stats stats;
 
-    OK(rv_store_stats(w->s, &stats, &w->err));
+    OK(rv_store_read_stats(w->s, &stats, &w->err));
     return stats;
 }
 

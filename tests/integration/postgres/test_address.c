@@ -183,7 +183,7 @@ START_TEST(a_role_without_rights_is_told_which)
     free(rv_kit_postgres_sql(&pg, rv_buf_cstr(&sql)));
     rv_buf_printf(&rest, "&%s", schema);
     OK(open_as(w, "reader", rv_buf_cstr(&rest), &s));
-    OK(rv_store_stats(s, &stats, &w->err));
+    OK(rv_store_read_stats(s, &stats, &w->err));
     FAILS(RV_E_DENIED, "permission denied", NULL, rv_store_put_blob(s, RV_STR_LIT("x"), hash, &w->err));
     rv_store_close(s);
     rv_buf_fini(&sql);

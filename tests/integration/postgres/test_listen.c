@@ -117,13 +117,13 @@ START_TEST(a_database_that_refuses_to_announce_keeps_what_is_written)
                 if (in_group)
                     rc = rv_store_end(s, rc, &w->err);
                 n++;
-            } while (rc < 0 && in_group && rv_store_again(s, &w->err));
+            } while (rc < 0 && in_group && rv_store_wait_again(s, &w->err));
             OK(rc);
         }
         ck_assert_int_eq(n, 3 + in_group);
         ck_assert_int_eq(proxy_garbled(proxy), 1);
         struct rv_store_stats stats;
-        OK(rv_store_stats(w->s, &stats, &w->err));
+        OK(rv_store_read_stats(w->s, &stats, &w->err));
         ck_assert_int_eq(stats.tasks, 3);
         rv_store_close(s);
         proxy_free(proxy);

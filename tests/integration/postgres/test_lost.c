@@ -60,7 +60,7 @@ static int do_group(struct scene *sc, rv_err **err)
         if (rc == 0)
             rc = world_append(sc->s, one, 1, 3, 1, err);
         rc = rv_store_end(sc->s, rc, err);
-    } while (rc < 0 && rv_store_again(sc->s, err));
+    } while (rc < 0 && rv_store_wait_again(sc->s, err));
     return rc;
 }
 
@@ -172,7 +172,7 @@ static void check_schema(struct scene *sc)
     struct world *w = &sc->world;
     int64_t version = 0;
 
-    OK(rv_store_schemas_version(w->s, &version, &w->err));
+    OK(rv_store_read_schemas_version(w->s, &version, &w->err));
     ck_assert_int_eq(version, sc->n);
 }
 
@@ -213,7 +213,7 @@ static int enqueue_group(rv_store *s, int n, rv_err **err)
             rc = rv_store_enqueue(s, &task, NULL, err);
         }
         rc = rv_store_end(s, rc, err);
-    } while (rc < 0 && rv_store_again(s, err));
+    } while (rc < 0 && rv_store_wait_again(s, err));
     return rc;
 }
 

@@ -68,7 +68,7 @@ static void *write_on(void *self)
                 rc = world_append(o->s, "r1", 1, seq, 1, &err);
                 rc = is_group ? rv_store_end(o->s, rc, &err) : rc;
             }
-        } while (rc < 0 && is_group && rv_store_again(o->s, &err));
+        } while (rc < 0 && is_group && rv_store_wait_again(o->s, &err));
     }
     rv_err_free(err);
     return NULL;
@@ -194,13 +194,13 @@ START_TEST(a_server_that_is_away_is_waited_for_and_no_longer)
     rv_kit_postgres_stop(&pg, SIGINT);
     FAILS(RV_E_TIMEOUT, "no connection to the server within 300 ms", "is the server running",
           world_append(s, "r1", 1, 1, 1, &w->err));
-    FAILS(RV_E_TIMEOUT, "no connection", NULL, rv_store_stats(s, &stats, &w->err));
+    FAILS(RV_E_TIMEOUT, "no connection", NULL, rv_store_read_stats(s, &stats, &w->err));
     FAILS(RV_E_UNAVAILABLE, "connection to server", "is the server running",
           rv_store_open(w->url, &hasty, &none, &w->err));
     rv_kit_postgres_restart(&pg);
     rv_store_set_wait(s, 60000);
     OK(world_append(s, "r1", 1, 1, 1, &w->err));
-    OK(rv_store_stats(s, &stats, &w->err));
+    OK(rv_store_read_stats(s, &stats, &w->err));
     ck_assert_int_eq(world_count(w, "r1"), 2);
     rv_store_close(s);
     world_close(w);
@@ -255,7 +255,7 @@ static void *cross(void *self)
         if (c->rc == 0)
             c->rc = rv_store_request_cancel(s, &operator_scope, c->second, T0, &err);
         c->rc = rv_store_end(s, c->rc, &err);
-    } while (c->rc < 0 && rv_store_again(s, &err));
+    } while (c->rc < 0 && rv_store_wait_again(s, &err));
     rv_err_free(err);
     rv_store_close(s);
     return NULL;
@@ -333,7 +333,7 @@ START_TEST(what_several_make_at_once_is_made_once)
         n += racers[i].n;
     }
     ck_assert_int_eq(n, 30);
-    OK(rv_store_stats(w->s, &stats, &w->err));
+    OK(rv_store_read_stats(w->s, &stats, &w->err));
     ck_assert_int_eq(stats.runs, 30);
     ck_assert_int_eq(stats.sessions, 30);
     ck_assert_int_eq(stats.blobs, 27); /* and the bundle */

@@ -113,7 +113,7 @@ static void look_after(struct world *w, const char *name, int64_t n_runs)
     must(rv_store_get_run(w->store, &everyone, made.run, &row, &err), err, "run");
     ck_assert_int_eq(row.status, RV_RUN_READY);
     rv_run_row_fini(&row);
-    must(rv_store_stats(w->store, &stats, &err), err, "stats");
+    must(rv_store_read_stats(w->store, &stats, &err), err, "stats");
     ck_assert_int_eq(stats.runs, n_runs);
     ck_assert_int_eq(stats.tasks, n_runs);
 }

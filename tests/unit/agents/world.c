@@ -132,6 +132,6 @@ int64_t version_of(const struct world *w)
 {
     int64_t version = 0;
 
-    ck_assert_int_eq(rv_store_schemas_version(w->store, &version, NULL), 0);
+    ck_assert_int_eq(rv_store_read_schemas_version(w->store, &version, NULL), 0);
     return version;
 }

@@ -171,7 +171,7 @@ START_TEST(a_run_that_may_not_go_on_is_handed_over_and_goes_on_later)
     int64_t start_us, end_us;
 
     world_run(&w, &how, THREE, SAYS);
-    rv_quota_period(RV_SPAN_DAY, w.started_us, &start_us, &end_us);
+    rv_quota_find_period(RV_SPAN_DAY, w.started_us, &start_us, &end_us);
     ck_assert(rv_exec_is_handed_over(w.exec));
     ck_assert_int_eq(rv_exec_refused(w.exec, &why), end_us);
     ck_assert_ptr_nonnull(strstr(why, "may use 2 model calls a day"));

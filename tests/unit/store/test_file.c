@@ -218,7 +218,7 @@ START_TEST(a_record_costs_little_more_than_its_body)
     memset(body, 'x', sizeof body);
     world_open(w, 0);
     OK(rv_store_sweep(w->s, T0, 0, NULL, &w->err));
-    OK(rv_store_stats(w->s, &before, &w->err));
+    OK(rv_store_read_stats(w->s, &before, &w->err));
     OK(rv_store_begin(w->s, &w->err));
     for (int64_t seq = 1; seq <= 10000; seq++) {
         const struct rv_store_append a = {.run = "r1",
@@ -233,7 +233,7 @@ START_TEST(a_record_costs_little_more_than_its_body)
     }
     OK(rv_store_commit(w->s, &w->err));
     OK(rv_store_sweep(w->s, T0, 0, NULL, &w->err));
-    OK(rv_store_stats(w->s, &after, &w->err));
+    OK(rv_store_read_stats(w->s, &after, &w->err));
     ck_assert_int_lt(after.bytes - before.bytes, 10000 * (120 + 40));
     world_close(w);
 }

@@ -406,7 +406,7 @@ START_TEST(a_backup_has_the_sessions_and_schemas)
     OK(rv_store_backup(w->s, path, &w->err));
     OK(world_store(w, path, &quick, &copy));
     OK(rv_store_check(copy, &w->err));
-    OK(rv_store_stats(copy, &stats, &w->err));
+    OK(rv_store_read_stats(copy, &stats, &w->err));
     ck_assert_int_eq(stats.sessions, 1);
     ck_assert_int_eq(stats.messages, 1);
     ck_assert_int_eq(stats.schemas, 1);

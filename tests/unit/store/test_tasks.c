@@ -253,7 +253,7 @@ START_TEST(a_file_of_version_3_gets_the_queue_and_keeps_its_data)
               "INSERT INTO runs VALUES (1, 'old', 'default', 'u', 's', 'p', 1, NULL, 0, 'completed', 'z', 5, 6, 0, 1,"
               " NULL, 3, 0, 0, 0); INSERT INTO records VALUES (1, 1, 7, 'one', 'value', NULL)");
     OK(world_store(w, w->path, &quick, &w->s));
-    OK(rv_store_stats(w->s, &stats, &w->err));
+    OK(rv_store_read_stats(w->s, &stats, &w->err));
     ck_assert_int_eq(stats.schema, RV_SQLITE_SCHEMA);
     ck_assert_int_eq(stats.records, 1);
     ck_assert_int_eq(stats.tasks, 0);
