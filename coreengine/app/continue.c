@@ -65,7 +65,7 @@ int rv_app_continue(struct rv_app_run *run, rv_store *store, const char *id, enu
     run->store = store;
     run->state->continues = true;
     run->state->cancels = go == RV_APP_CANCEL;
-    rv_owner_name(run->owner);
+    rv_owner_make_name(run->owner);
     rc = rv_store_get_run(store, &app->scope, id, &row, err);
     if (rc == 0)
         app_limits_set(&run->state->limits, run->state->quotas, row.tenant, row.user);
@@ -96,7 +96,7 @@ int rv_app_take_over(struct rv_app_run *run, rv_err **err)
         early->journal = NULL;
         rc = rv_store_renew(run->store, run->owner, now_us + lease_us, err);
         if (rc == 0)
-            rv_journal_renewed(run->journal, now_us + lease_us);
+            rv_journal_on_renewed(run->journal, now_us + lease_us);
         return rc;
     }
     if (early->fence)
@@ -233,7 +233,7 @@ static int move_over(struct move *m, const char *id, rv_err **err)
     struct rv_app_run run = {
         .app = m->how->app, .loaded = m->next, .mode = m->how->mode, .use_mocks = m->how->use_mocks, .store = m->store};
 
-    rv_owner_name(owner);
+    rv_owner_make_name(owner);
     int rc = app_state_as(rv_run_envelope(m->was.run), id, &env, err);
     if (rc < 0)
         return rc;

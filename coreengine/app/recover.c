@@ -27,7 +27,7 @@ int rv_app_crashes(rv_store *store, const struct rv_store_scope *scope, const st
     if (rv_run_status_is_final(row->status) || row->status == RV_RUN_INTERRUPTED ||
         rv_app_owner_of(row, now_us) == RV_APP_OWNER_LIVES)
         return 0;
-    return rv_journal_takeovers(store, scope, row, out, err);
+    return rv_journal_count_takeovers(store, scope, row, out, err);
 }
 
 /* At once when it is set apart, then after 10 s, 20 s and so on, up to an hour. */

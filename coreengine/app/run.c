@@ -279,7 +279,7 @@ int rv_app_run_open(struct rv_app_run *run, rv_err **err)
 
     if (rc < 0)
         return rc;
-    rv_owner_name(run->owner);
+    rv_owner_make_name(run->owner);
     run->store = run->loaded->agent_store; /* one handle: what is written for its agents is part of its transactions */
     if (run->store)
         return 0;

@@ -86,7 +86,7 @@ static void renewed(rv_engine *e, int64_t now_us, int64_t until_us, int rc, cons
         if (!x->opts.journal)
             continue;
         if (now_us < rv_journal_lease_until_us(x->opts.journal)) {
-            rv_journal_renewed(x->opts.journal, until_us);
+            rv_journal_on_renewed(x->opts.journal, until_us);
             continue;
         }
         if (has_lease(x) && !x->hoped_until_us)
@@ -253,7 +253,7 @@ void rv_engine_check_cancels(rv_engine *e)
 static void lease_proved(rv_exec *x)
 {
     if (x->hoped_until_us > 0)
-        rv_journal_renewed(x->opts.journal, x->hoped_until_us);
+        rv_journal_on_renewed(x->opts.journal, x->hoped_until_us);
     x->hoped_until_us = 0;
 }
 
@@ -310,7 +310,7 @@ static int write_step(struct write *w, rv_store *store, rv_err **err)
 
 static void write_rest(struct write *w, rv_store *store)
 {
-    rv_journal_rest(run_of(w)->opts.journal, store);
+    rv_journal_write_rest(run_of(w)->opts.journal, store);
 }
 
 /* --- on the loop --- */
@@ -340,14 +340,14 @@ static void unkept_by(rv_exec *x, int rc, rv_err **err)
                         rv_journal_run(x->opts.journal));
 }
 
-/* The step was written, or failed. Returns what rv_journal_written() says. */
+/* The step was written, or failed. Returns what rv_journal_on_written() says. */
 static int kept(rv_exec *x, rv_err **err)
 {
     rv_err *failed = x->write.err;
 
     x->is_keeping = false;
     x->write.err = NULL;
-    int rc = rv_journal_written(x->opts.journal, x->write.rc, &failed);
+    int rc = rv_journal_on_written(x->opts.journal, x->write.rc, &failed);
     if (rc == 0)
         lease_proved(x);
     else

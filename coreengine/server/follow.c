@@ -93,7 +93,7 @@ static int read_more(struct follow *f, rv_err **err)
 
     if (f->ask.form == SRV_FOLLOW_RESULT)
         return 0;
-    return f->follower ? rv_follower_more(f->follower, err)
+    return f->follower ? rv_follower_feed(f->follower, err)
                        : rv_journal_follow(f->all->reader.store, &f->scope, f->ask.run, &opts, &f->follower, err);
 }
 

@@ -110,7 +110,7 @@ static int read_journal(struct rejoin *r, rv_err **err)
         return 0;
     const struct rv_replay_opts opts = {
         .pipeline = rv_app_past_pipeline(&r->past), .catalog = &r->past.catalog, .on_step = on_step, .self = r};
-    return r->follower ? rv_follower_more(r->follower, err)
+    return r->follower ? rv_follower_feed(r->follower, err)
                        : rv_journal_follow(r->all->reader.store, &r->scope, r->ask.run, &opts, &r->follower, err);
 }
 

@@ -322,7 +322,7 @@ static int open_all(struct life *l, rv_err **err)
     if (rc == 0)
         rc = hear(l, err); /* a wrong address is told before anything else happens */
     const struct rv_app_streams_opts streams = {.app = &s->app, .kept_us = s->opts->kept_us};
-    rv_owner_name(s->owner);
+    rv_owner_make_name(s->owner);
     if (rc == 0)
         rc = rv_app_streams_new(&streams, &s->streams, err);
     if (rc == 0)

@@ -489,7 +489,7 @@ int srv_turns_new(struct srv_server *s, struct srv_turns **out, rv_err **err)
         return RV_FAIL(err, RV_E_NOMEM, "make the turns");
     all->server = s;
     all->app = s->app;
-    rv_owner_name(all->owner);
+    rv_owner_make_name(all->owner);
     int rc = srv_loop_open(&all->loop, err);
     if (rc < 0) {
         free(all);

@@ -268,7 +268,7 @@ int sim_process_renew(struct sim_seed *s, rv_err **err)
 
     if (rc < 0)
         return sim_unexpected(s, RV_SIM_KEEPS_OWNER, rc, "the owner of a run cannot keep it", err);
-    rv_journal_renewed(s->journal, until_us);
+    rv_journal_on_renewed(s->journal, until_us);
     return 0;
 }
 

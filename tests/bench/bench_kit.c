@@ -158,7 +158,7 @@ void bench_open(struct bench *b, const struct bench_opts *o)
 
     *b = (struct bench){.answers = o->answers};
     rv_store_spare_counts(); /* as the program does */
-    rv_owner_name(owner);
+    rv_owner_make_name(owner);
     load(b, o);
     if (o->store) {
         if (rv_store_open(o->store, &store, &b->store, &err) < 0)

@@ -89,7 +89,7 @@ static void load(struct host *h, const char *store)
     size_t n = 0;
 
     snprintf(url, sizeof url, "sqlite:%s", store);
-    rv_owner_name(h->owner);
+    rv_owner_make_name(h->owner);
     must(rv_store_open(url, &store_opts, &h->store, &err), err, "store");
     must(rv_store_put_blob(h->store, RV_STR_LIT("{}"), h->bundle, &err), err, "bundle");
     must(rv_plugins_path_new(NULL, 0, ".", &dirs, &n, &err), err, "path");

@@ -422,7 +422,7 @@ static void begin(void)
     world.server.opts = &world.opts;
     world.server.app = (struct rv_app){
         .store = world.store, .sync = "off", .schema_dir = "", .capability = "", .quotas = "", .files = ""};
-    rv_owner_name(world.server.owner);
+    rv_owner_make_name(world.server.owner);
     ck_assert_int_eq(rv_app_sources_open(&world.server.app, RV_APP_STORE_MAKE, &world.handles.sources, NULL), 0);
     ck_assert_int_eq(srv_turns_new(&world.server, &world.server.turns, NULL), 0);
     ck_assert_int_eq(srv_mcps_new(&world.server, &world.server.mcps, NULL), 0);

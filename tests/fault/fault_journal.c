@@ -150,7 +150,7 @@ static int count_takeovers(struct world *w, rv_err **err)
 
     int rc = rv_store_get_run(w->store, &scope, w->id, &row, err);
     if (rc == 0)
-        rc = rv_journal_takeovers(w->store, &scope, &row, &n, err);
+        rc = rv_journal_count_takeovers(w->store, &scope, &row, &n, err);
     rv_run_row_fini(&row);
     return rc;
 }

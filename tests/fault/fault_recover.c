@@ -127,7 +127,7 @@ static int follow(const struct parts *parts, rv_store *store, rv_err **err)
             .pipeline = parts->pipeline, .catalog = &catalog, .on_step = on_step, .self = &reader};
         rc = rv_journal_follow(store, &all, RUN, &opts, &follower, err);
         if (rc == 0)
-            rc = rv_follower_more(follower, err);
+            rc = rv_follower_feed(follower, err);
         rv_follower_free(follower);
     }
     if (rc == 0)

@@ -209,7 +209,7 @@ static int prepare(struct batch *b, rv_err **err)
     int rc;
 
     b->run = (struct rv_app_run){.app = o->app, .loaded = o->loaded, .mode = o->mode, .use_mocks = o->use_mocks};
-    rv_owner_name(b->owner);
+    rv_owner_make_name(b->owner);
     rc = rv_app_run_open(&b->run, err);
     b->store = b->run.store;
     if (rc == 0)

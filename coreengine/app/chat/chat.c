@@ -340,7 +340,7 @@ static int open_agents(struct rv_app_chat *c, rv_err **err)
 
 static int open_engine(struct rv_app_chat *c, rv_err **err)
 {
-    rv_owner_name(c->owner);
+    rv_owner_make_name(c->owner);
     const struct rv_engine_opts opts = {
         .log = c->app->log, .loop = c->loop, .store = c->store, .owner = c->owner, .traces = c->app->traces};
 

@@ -315,7 +315,7 @@ static int begin(struct dreaming *d, rv_err **err)
 {
     int rc = app_run_prepare(&d->run, err);
 
-    rv_owner_name(d->run.owner);
+    rv_owner_make_name(d->run.owner);
     d->run.store = d->store;
     if (rc == 0)
         rc = app_dream_keep(&d->run, d->what, d->out->run, &d->loaded, &d->env, err);

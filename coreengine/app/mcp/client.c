@@ -387,7 +387,7 @@ static int read_events(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct wat
         .pipeline = rv_app_past_pipeline(&w->past), .catalog = &w->past.catalog, .on_step = on_step, .self = m};
 
     m->now = w;
-    int rc = w->follower ? rv_follower_more(w->follower, err)
+    int rc = w->follower ? rv_follower_feed(w->follower, err)
                          : rv_journal_follow(at->sources->store, &at->app->scope, w->run, &opts, &w->follower, err);
     m->now = NULL;
     return rc;

@@ -31,7 +31,7 @@ static int begin_shadow(struct search *s, const rv_run *run, rv_err **err)
     int rc = rv_envelope_dup(rv_run_envelope(run), &env, err);
     if (rc < 0)
         return rc;
-    rv_journal_begin_opts(&s->script.begin, &opts);
+    rv_journal_begin_set_opts(&s->script.begin, &opts);
     return rv_run_new(rv_app_past_pipeline(s->past), &s->past->catalog, &opts, env, &s->shadow, err);
 }
 

@@ -196,7 +196,7 @@ static int begin(struct calling *c, rv_err **err)
 {
     int rc = app_run_prepare(&c->run, err);
 
-    rv_owner_name(c->run.owner);
+    rv_owner_make_name(c->run.owner);
     if (rc == 0)
         rc = load(c, err);
     if (rc == 0)

@@ -233,7 +233,7 @@ int top_run_read(struct top_run *r, rv_store *store, const struct rv_store_scope
 
     if (r->is_damaged || r->n_read >= row->n_records)
         return 0;
-    rc = r->follower ? rv_follower_more(r->follower, &cause) : begin(r, store, scope, row, bundles, &cause);
+    rc = r->follower ? rv_follower_feed(r->follower, &cause) : begin(r, store, scope, row, bundles, &cause);
     if (rc == 0) {
         r->n_read = r->counted = r->seq > row->n_records ? r->seq : row->n_records;
         return 0;

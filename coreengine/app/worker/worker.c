@@ -522,7 +522,7 @@ static int prepare(struct shell *s, const struct rv_worker_opts *opts, rv_err **
     w->app.scope = (struct rv_store_scope){NULL, NULL};
     w->lease_us = app_lease_us(&w->app);
     w->n_max = opts->concurrency ? opts->concurrency : RV_WORKER_CONCURRENCY;
-    rv_owner_name(w->owner);
+    rv_owner_make_name(w->owner);
     w->asked = rv_app_handles_new();
     int rc = w->asked ? rv_plugin_pool_new(&w->app.pool, err) : RV_FAIL(err, RV_E_NOMEM, "make a worker");
     if (rc == 0)

@@ -90,7 +90,7 @@ static int print_more(rv_store *store, const struct rv_app_past *p, bool records
     if (records)
         return rv_store_read(store, &p->scope, &(struct rv_record_range){.run = p->row.id, .from = s->next},
                              print_record, s, err);
-    return s->follower ? rv_follower_more(s->follower, err) : print_first(store, p, s, err);
+    return s->follower ? rv_follower_feed(s->follower, err) : print_first(store, p, s, err);
 }
 
 static void pause_ms(int64_t ms)

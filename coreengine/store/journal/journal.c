@@ -126,7 +126,7 @@ int64_t rv_journal_lease_until_us(const rv_journal *j)
     return j->lease_until_us;
 }
 
-void rv_journal_renewed(rv_journal *j, int64_t until_us)
+void rv_journal_on_renewed(rv_journal *j, int64_t until_us)
 {
     j->lease_until_us = until_us;
 }
@@ -530,7 +530,7 @@ int rv_journal_write(const rv_journal *j, rv_store *store, rv_err **err)
     return rv_store_append(store, &a, err);
 }
 
-void rv_journal_rest(rv_journal *j, rv_store *store)
+void rv_journal_write_rest(rv_journal *j, rv_store *store)
 {
     int64_t seq = j->seq + (int64_t)j->append.n_records;
 
@@ -538,7 +538,7 @@ void rv_journal_rest(rv_journal *j, rv_store *store)
         keep_snapshot(j, store, seq, j->append.now_us, j->paused);
 }
 
-int rv_journal_written(rv_journal *j, int rc, rv_err **err)
+int rv_journal_on_written(rv_journal *j, int rc, rv_err **err)
 {
     if (rc < 0)
         return step_failed(j, rc, err);
@@ -587,6 +587,6 @@ int rv_journal_step(rv_journal *j, const struct rv_event *ev, const struct rv_ef
         return rc;
     rc = write_now(j, err);
     if (rc == 0)
-        rv_journal_rest(j, j->store);
-    return rv_journal_written(j, rc, err);
+        rv_journal_write_rest(j, j->store);
+    return rv_journal_on_written(j, rc, err);
 }

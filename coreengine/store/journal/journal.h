@@ -33,9 +33,9 @@ RV_MUST_CHECK int rv_record_get_end(const struct rv_record *r, struct rv_journal
 /* --- Owners: who runs a run. "host/boot/pid/start/mark": unique as long as the machine is not cloned. Older versions
  * wrote no mark. --- */
 #define RV_OWNER_MAX        192
-#define RV_OWNER_ENDS_US    (2 * RV_US_PER_S)  /* from the end of a process to that of its threads and children */
-#define RV_LEASE_DEFAULT_US (15 * RV_US_PER_S) /* without a sign of life for so long, a process may be replaced */
-void rv_owner_name(char out[RV_OWNER_MAX]);    /* this process */
+#define RV_OWNER_ENDS_US    (2 * RV_US_PER_S)    /* from the end of a process to that of its threads and children */
+#define RV_LEASE_DEFAULT_US (15 * RV_US_PER_S)   /* without a sign of life for so long, a process may be replaced */
+void rv_owner_make_name(char out[RV_OWNER_MAX]); /* this process */
 /** Tells whether that process is known to be gone, with all its threads and isolated children. False for one of another
  * machine or an earlier boot: only its lease tells. */
 bool rv_owner_is_dead(const char *owner);
@@ -66,7 +66,7 @@ struct rv_journal_begin {
 };
 void rv_journal_begin_fini(struct rv_journal_begin *b);
 /** Set the options of a run that are kept, so that it goes as it went; the options borrow from b. */
-void rv_journal_begin_opts(const struct rv_journal_begin *b, struct rv_run_opts *opts);
+void rv_journal_begin_set_opts(const struct rv_journal_begin *b, struct rv_run_opts *opts);
 
 /* What it points to is borrowed for the call. */
 struct rv_journal_start {
@@ -120,20 +120,20 @@ RV_MUST_CHECK int rv_journal_prepare(rv_journal *j, const struct rv_event *ev, c
                                      const rv_run *run, rv_err **err);
 /** Into any handle of the run's store; may be part of its group, and be repeated. */
 RV_MUST_CHECK int rv_journal_write(const rv_journal *j, rv_store *store, rv_err **err);
-void rv_journal_rest(rv_journal *j, rv_store *store); /* writes values that the journal is complete without */
+void rv_journal_write_rest(rv_journal *j, rv_store *store); /* writes values that the journal is complete without */
 /** Report the result of the write; returns rc. After a failure nothing more can be written. */
-RV_MUST_CHECK int rv_journal_written(rv_journal *j, int rc, rv_err **err);
+RV_MUST_CHECK int rv_journal_on_written(rv_journal *j, int rc, rv_err **err);
 /** The last step was refused for what it was, so that nothing was written: another step may follow after all. */
 void rv_journal_forgive(rv_journal *j);
 /** The owner also answers the run's interrupts: a pause does not end the lease, rv_journal_free() does. */
 void rv_journal_hold(rv_journal *j, bool holds);
 /** The lease was extended until then (rv_store_renew() does it for all runs of an owner). */
-void rv_journal_renewed(rv_journal *j, int64_t until_us);
+void rv_journal_on_renewed(rv_journal *j, int64_t until_us);
 
 /** The number of times that the run was taken over since a record other than a take-over was written: how many owners
  * in a row got no further. A present owner counts. */
-RV_MUST_CHECK int rv_journal_takeovers(rv_store *store, const struct rv_store_scope *scope,
-                                       const struct rv_run_row *row, int64_t *out, rv_err **err);
+RV_MUST_CHECK int rv_journal_count_takeovers(rv_store *store, const struct rv_store_scope *scope,
+                                             const struct rv_run_row *row, int64_t *out, rv_err **err);
 
 /* --- Conversations --- */
 /** The messages of c's session up to c->upto_seq, by its rules, and their hash ("" and NULL: there are none); *out is
@@ -192,7 +192,7 @@ typedef struct rv_follower rv_follower;
 RV_MUST_CHECK int rv_journal_follow(rv_store *store, const struct rv_store_scope *scope, const char *run,
                                     const struct rv_replay_opts *opts, rv_follower **out, rv_err **err);
 /** Feeds what was added since; 0 also when nothing was. After a failure it can only be freed. */
-RV_MUST_CHECK int rv_follower_more(rv_follower *f, rv_err **err);
+RV_MUST_CHECK int rv_follower_feed(rv_follower *f, rv_err **err);
 const rv_run *rv_follower_run(const rv_follower *f); /* stands where the journal was read to; borrowed */
 void rv_follower_free(rv_follower *f);
 /** The BEGIN record alone. pipeline: to read the stage names by. */

@@ -140,7 +140,7 @@ static bool has_live_thread(uint64_t pid)
     return has;
 }
 
-void rv_owner_name(char out[RV_OWNER_MAX])
+void rv_owner_make_name(char out[RV_OWNER_MAX])
 {
     char state, mark[RV_LIVENESS_MAX] = "";
     struct owner me = {.pid = (uint64_t)getpid()};
@@ -279,8 +279,8 @@ static int look(void *self, const struct rv_record *r, rv_err **err)
     return 0;
 }
 
-int rv_journal_takeovers(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row,
-                         int64_t *out, rv_err **err)
+int rv_journal_count_takeovers(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row,
+                               int64_t *out, rv_err **err)
 {
     int64_t n = 0;
 

@@ -387,7 +387,7 @@ void rv_journal_begin_fini(struct rv_journal_begin *b)
     b->conversation = NULL;
 }
 
-void rv_journal_begin_opts(const struct rv_journal_begin *b, struct rv_run_opts *opts)
+void rv_journal_begin_set_opts(const struct rv_journal_begin *b, struct rv_run_opts *opts)
 {
     opts->rules = b->rules;
     opts->continues = b->continues;

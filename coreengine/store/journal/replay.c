@@ -288,7 +288,7 @@ static int make_run(struct replay *r, const struct rv_record *rec, rv_err **err)
         return fail_record(rec, err, rc);
     r->snapshot.env = NULL;
     opts.first = r->snapshot.counters;
-    rv_journal_begin_opts(&r->out.begin, &opts);
+    rv_journal_begin_set_opts(&r->out.begin, &opts);
     opts.emits = r->opts->on_step && !r->opts->without_events; /* they are numbered all the same */
     opts.saves = RV_SAVES_NONE;
     rc = rv_run_new(r->opts->pipeline, r->opts->catalog, &opts, env, &r->out.run, err);
@@ -474,7 +474,7 @@ int rv_journal_follow(rv_store *store, const struct rv_store_scope *scope, const
     return 0;
 }
 
-int rv_follower_more(rv_follower *f, rv_err **err)
+int rv_follower_feed(rv_follower *f, rv_err **err)
 {
     int64_t end = 0;
 

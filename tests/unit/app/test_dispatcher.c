@@ -247,7 +247,7 @@ START_TEST(a_worker_that_ends_because_it_is_idle_claims_nothing_more)
     const struct rv_worker_opts opts = {.app = &place.app, .handlers = &given, .n_handlers = 1};
     const struct rv_engine_opts engine = {.workers = 1};
     struct rv_worker w = {.opts = &opts, .app = place.app, .lease_us = 60000000, .n_max = 4};
-    rv_owner_name(w.owner);
+    rv_owner_make_name(w.owner);
     ck_assert_int_eq(app_work_handlers_load(&w.app, &given, 1, &w.handlers, &err), 0);
     ck_assert_int_eq(rv_engine_new(&engine, &w.engine, &err), 0);
     for (int i = 0; i < rv_kit_sample(N_ENDS, N_SOAK_ENDS); i++)
@@ -303,7 +303,7 @@ START_TEST(a_full_disk_delays_the_end_of_a_task_and_loses_it_not)
     const struct rv_worker_opts opts = {.app = &place.app, .handlers = &given, .n_handlers = 1};
     const struct rv_engine_opts engine = {.workers = 1};
     struct rv_worker w = {.opts = &opts, .app = place.app, .lease_us = 60000000, .n_max = 1};
-    rv_owner_name(w.owner);
+    rv_owner_make_name(w.owner);
     w.app.log = rv_log_new(&(struct rv_log_opts){.level = RV_LOG_WARN, .line = on_refusal, .line_self = &refused});
     ck_assert_int_eq(app_work_handlers_load(&w.app, &given, 1, &w.handlers, &err), 0);
     ck_assert_int_eq(rv_engine_new(&engine, &w.engine, &err), 0);
@@ -369,7 +369,7 @@ START_TEST(the_runs_of_a_dead_owner_are_found_behind_many_that_live)
     }
     ck_assert_int_eq(rv_store_end(s, 0, NULL), 0);
     ck_assert_int_eq(app_work_sweep(s, rv_app_now_us(), &n, NULL), 0);
-    rv_owner_name(me);
+    rv_owner_make_name(me);
     *strrchr(me, '/') = '\0'; /* the mark */
     memcpy(strrchr(me, '/'), "/1", 3);
     add_run(s, bundle, "left", me);

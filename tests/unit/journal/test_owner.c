@@ -20,7 +20,7 @@ static void vary(char out[RV_OWNER_MAX], const char *host, const char *boot, con
     const char *at = me;
     size_t n = 0;
 
-    rv_owner_name(me);
+    rv_owner_make_name(me);
     for (size_t i = 0; i < RV_COUNT(parts) - !mark; i++) {
         size_t len = strcspn(at, "/");
         ck_assert(at[len] == (i < 4 ? '/' : '\0'));
@@ -64,7 +64,7 @@ START_TEST(a_mark_that_is_not_held_is_that_of_a_dead_owner)
 {
     char name[RV_OWNER_MAX], mark[RV_OWNER_MAX];
 
-    rv_owner_name(name);
+    rv_owner_make_name(name);
     snprintf(mark, sizeof mark, "%s", strrchr(name, '/') + 1);
     memcpy(strchr(mark, '-') + 1, "0123456789abcdef", 16);
     vary(name, "", "", "", "", mark);
@@ -108,7 +108,7 @@ static pid_t start_without_first_thread(char name[RV_OWNER_MAX], char old[RV_OWN
     ck_assert_int_eq(pipe(fds), 0);
     pid_t pid = fork();
     if (pid == 0) {
-        rv_owner_name(name);
+        rv_owner_make_name(name);
         if (pthread_create(&thread, NULL, sleep_on, NULL) != 0 || write(fds[1], name, RV_OWNER_MAX) != RV_OWNER_MAX)
             _exit(1);
         syscall(SYS_exit, 0); /* this thread alone */
@@ -155,7 +155,7 @@ START_TEST(a_child_with_the_mark_keeps_its_parent_alive)
     ck_assert_int_eq(pipe(gate), 0);
     pid_t pid = fork();
     if (pid == 0) {
-        rv_owner_name(name);
+        rv_owner_make_name(name);
         close(gate[1]);
         if (fork() == 0) /* ends with the test, or when it closes the gate */
             _exit(read(gate[0], name, 1) == 0 ? 0 : 1);
@@ -181,7 +181,7 @@ START_TEST(a_killed_process_is_dead_before_its_parent_knows)
     ck_assert_int_eq(pipe(fds), 0);
     pid_t pid = fork();
     if (pid == 0) {
-        rv_owner_name(name);
+        rv_owner_make_name(name);
         if (write(fds[1], name, sizeof name) != sizeof name)
             _exit(1);
         pause();

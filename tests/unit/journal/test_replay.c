@@ -67,14 +67,14 @@ static void look(void *self, struct live *l)
 
     if (++w->n_steps % w->every != 0)
         return;
-    if (rv_follower_more(w->follower, &err) < 0)
+    if (rv_follower_feed(w->follower, &err) < 0)
         ck_abort_msg("%s", rv_kit_err_take(err));
     ck_assert_int_eq(w->n_told, l->n_events); /* each event once */
     char *want = live_state(l->run), *got = live_state(rv_follower_run(w->follower));
     ck_assert_str_eq(got, want);
     free(want);
     free(got);
-    ck_assert_int_eq(rv_follower_more(w->follower, NULL), 0); /* nothing was added */
+    ck_assert_int_eq(rv_follower_feed(w->follower, NULL), 0); /* nothing was added */
     ck_assert_int_eq(w->n_told, l->n_events);
 }
 
@@ -116,7 +116,7 @@ START_TEST(a_follower_says_what_is_wrong_with_the_journal)
     const struct rv_store_append a = {
         .run = LIVE_RUN, .fence = 1, .records = &odd, .n_records = 1, .status = RV_RUN_RUNNING, .stage = "a"};
     ck_assert_int_eq(rv_store_append(store, &a, NULL), 0);
-    live_must_say(rv_follower_more(f, &err), RV_E_INVALID, &err, "kind 99");
+    live_must_say(rv_follower_feed(f, &err), RV_E_INVALID, &err, "kind 99");
     rv_follower_free(f);
     live_free(l);
     rv_store_close(store);

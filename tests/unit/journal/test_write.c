@@ -45,7 +45,7 @@ START_TEST(a_new_run_is_owned_and_under_way)
     ck_assert_int_eq(row.lease_until_us, LIVE_T0 + RV_LEASE_DEFAULT_US);
     ck_assert_int_eq(rv_journal_lease_until_us(l->j), row.lease_until_us);
     ck_assert_str_eq(rv_journal_run(l->j), LIVE_RUN);
-    rv_journal_renewed(l->j, 5);
+    rv_journal_on_renewed(l->j, 5);
     ck_assert_int_eq(rv_journal_lease_until_us(l->j), 5);
     rv_run_row_fini(&row);
     live_free(l);
@@ -247,7 +247,7 @@ START_TEST(an_owner_that_is_gone_is_not_waited_for)
     rv_journal *j = NULL;
     int64_t fence;
 
-    rv_owner_name(me);
+    rv_owner_make_name(me);
     snprintf(gone, sizeof gone, "%.*s/4000000/1", (int)(strchr(strchr(me, '/') + 1, '/') - me), me);
     dead.owner = gone;
     dead.dead = "here/1";
@@ -294,7 +294,7 @@ static int64_t takeovers(void)
     struct rv_run_row row = row_of(LIVE_RUN);
     int64_t n = -1;
 
-    ck_assert_int_eq(rv_journal_takeovers(store, &scope, &row, &n, NULL), 0);
+    ck_assert_int_eq(rv_journal_count_takeovers(store, &scope, &row, &n, NULL), 0);
     rv_run_row_fini(&row);
     return n;
 }
