@@ -21,8 +21,8 @@ struct rv_knowledge_fuzzy {
  * @param out  an array of {entity_type, similarity_score, data: {id, key, type, summary, metadata, graph_edges}}, best
  *             first, then newest first, then by id; owned by the caller
  * @return 0 (also if nothing is alike), RV_E_INVALID (text, threshold, limit), RV_E_LIMIT, RV_E_NOMEM, RV_E_IO */
-RV_MUST_CHECK int rv_knowledge_fuzzy(rv_store *s, const struct rv_store_scope *scope,
-                                     const struct rv_knowledge_fuzzy *query, json_object **out, rv_err **err);
+RV_MUST_CHECK int rv_knowledge_search_fuzzy(rv_store *s, const struct rv_store_scope *scope,
+                                            const struct rv_knowledge_fuzzy *query, json_object **out, rv_err **err);
 
 /* --- SEARCH --- */
 

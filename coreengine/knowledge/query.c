@@ -26,7 +26,7 @@ static int fuzzy(struct asking *a, double threshold, rv_err **err)
 {
     const struct rv_knowledge_fuzzy query = {.text = a->q->text, .threshold = threshold, .limit = (size_t)a->q->limit};
     json_object *found = NULL;
-    int rc = rv_knowledge_fuzzy(a->store, a->scope, &query, &found, err);
+    int rc = rv_knowledge_search_fuzzy(a->store, a->scope, &query, &found, err);
 
     return rc < 0 ? rc : take_found(a, found, NULL, err);
 }

@@ -357,8 +357,8 @@ static int add_hit(rv_store *s, const struct rv_store_scope *scope, const struct
     return rc;
 }
 
-int rv_knowledge_fuzzy(rv_store *s, const struct rv_store_scope *scope, const struct rv_knowledge_fuzzy *query,
-                       json_object **out, rv_err **err)
+int rv_knowledge_search_fuzzy(rv_store *s, const struct rv_store_scope *scope, const struct rv_knowledge_fuzzy *query,
+                              json_object **out, rv_err **err)
 {
     struct rv_search_hits hits = {0};
     json_object *list = NULL;

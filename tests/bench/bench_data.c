@@ -100,7 +100,7 @@ static void ask_fuzzy(rv_store *s, rv_str text)
     json_object *list = NULL;
     rv_err *err = NULL;
 
-    if (rv_knowledge_fuzzy(s, &scope, &query, &list, &err) < 0)
+    if (rv_knowledge_search_fuzzy(s, &scope, &query, &list, &err) < 0)
         bench_die("fuzzy", err);
     json_object_put(list);
 }

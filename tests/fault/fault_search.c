@@ -60,7 +60,7 @@ static int fuzzy(rv_store *s, rv_err **err)
 {
     const struct rv_knowledge_fuzzy query = {.text = RV_STR_LIT("bread"), .threshold = 0.3, .limit = 5};
     json_object *list = NULL;
-    int rc = rv_knowledge_fuzzy(s, &scope, &query, &list, err);
+    int rc = rv_knowledge_search_fuzzy(s, &scope, &query, &list, err);
 
     must(rc < 0 || json_object_array_length(list) == 1);
     json_object_put(list);

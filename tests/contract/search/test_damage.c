@@ -71,7 +71,7 @@ static void add_found(struct world *w, rv_buf *out, const char *table, const cha
     OK(rv_knowledge_search(w->s, &ada, &query, &list, NULL, &w->err));
     rv_json_write(list, out);
     json_object_put(list);
-    OK(rv_knowledge_fuzzy(w->s, &ada, &names, &list, &w->err));
+    OK(rv_knowledge_search_fuzzy(w->s, &ada, &names, &list, &w->err));
     rv_json_write(list, out);
     json_object_put(list);
 }

@@ -54,7 +54,7 @@ static void query_random(struct world *w, struct rv_rand r, rv_buf *out)
     write_words(r, 1 + rv_rand_below(r, 3), &text);
     const struct rv_knowledge_fuzzy fuzzy = {
         .text = rv_buf_str(&text), .threshold = (double)rv_rand_below(r, 10) / 10, .limit = 1 + rv_rand_below(r, 20)};
-    OK(rv_knowledge_fuzzy(w->s, scope, &fuzzy, &list, &w->err));
+    OK(rv_knowledge_search_fuzzy(w->s, scope, &fuzzy, &list, &w->err));
     rv_json_write(list, out);
     json_object_put(list);
     struct rv_knowledge_search search = {.text = rv_buf_str(&text),

@@ -39,7 +39,7 @@ static void fuzzy_is(struct world *w, const struct rv_store_scope *scope, const 
     const struct rv_knowledge_fuzzy query = {.text = rv_str_of(text), .threshold = threshold, .limit = 10};
     json_object *list = NULL;
 
-    must_ok(w, rv_knowledge_fuzzy(w->s, scope, &query, &list, &w->err), text, line);
+    must_ok(w, rv_knowledge_search_fuzzy(w->s, scope, &query, &list, &w->err), text, line);
     results_are(list, "key", want, line);
 }
 #define FUZZY(scope, text, threshold, want) fuzzy_is(w, (scope), (text), (threshold), (want), __LINE__)
