@@ -90,8 +90,8 @@ static void allow_preflight(const struct rv_caller *c, void (*put)(void *self, c
     rv_buf_fini(&headers);
 }
 
-bool rv_auth_cors(const rv_auth *auth, const struct rv_caller *c,
-                  void (*put)(void *self, const char *name, const char *value), void *self)
+bool rv_auth_put_cors(const rv_auth *auth, const struct rv_caller *c,
+                      void (*put)(void *self, const char *name, const char *value), void *self)
 {
     char origin[300];
     rv_str given, method;

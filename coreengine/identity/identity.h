@@ -248,8 +248,8 @@ RV_MUST_CHECK int rv_auth_logout(const rv_auth *auth, rv_store *store, const str
 
 /** Append the headers of CORS to an answer. put: name in the case that is usual, value borrowed for the call.
  *  @return true: the request is a preflight, answer it with 204 and these headers, before anything is judged */
-bool rv_auth_cors(const rv_auth *auth, const struct rv_caller *c,
-                  void (*put)(void *self, const char *name, const char *value), void *self);
+bool rv_auth_put_cors(const rv_auth *auth, const struct rv_caller *c,
+                      void (*put)(void *self, const char *name, const char *value), void *self);
 
 /* --- Rates --- */
 

@@ -238,7 +238,7 @@ static void refuse_unread(struct srv_server *s, rv_httpd_exchange *x, const stru
         rv_httpd_drop(x);
         return;
     }
-    RV_IGNORE(rv_auth_cors(s->auth, &caller, put_field, c), "it is not a preflight, which is OPTIONS");
+    RV_IGNORE(rv_auth_put_cors(s->auth, &caller, put_field, c), "it is not a preflight, which is OPTIONS");
     if (!route) {
         refuse(c, allowed);
         return;
@@ -292,7 +292,7 @@ static void on_request(void *self, rv_httpd_exchange *x)
         rv_httpd_drop(x);
         return;
     }
-    if (rv_auth_cors(s->auth, &caller, put_field, c)) {
+    if (rv_auth_put_cors(s->auth, &caller, put_field, c)) {
         c->status = 204;
         srv_call_reply(c);
         return;

@@ -398,12 +398,12 @@ START_TEST(a_browser_is_told_what_a_page_may_do)
         request_add(&r, "access-control-request-method", pages[_i].wants);
     if (pages[_i].headers)
         request_add(&r, "access-control-request-headers", pages[_i].headers);
-    ck_assert_int_eq(rv_auth_cors(g, &r.caller, put, &out), pages[_i].is_preflight);
+    ck_assert_int_eq(rv_auth_put_cors(g, &r.caller, put, &out), pages[_i].is_preflight);
     ck_assert_str_eq(rv_buf_cstr(&out), pages[_i].out);
     if (strcmp(pages[_i].settings, "*") == 0) { /* elsewhere it means nothing */
         rv_buf_clear(&out);
         r.caller.peer = "10.0.0.1";
-        ck_assert_int_eq(rv_auth_cors(g, &r.caller, put, &out), pages[_i].is_preflight);
+        ck_assert_int_eq(rv_auth_put_cors(g, &r.caller, put, &out), pages[_i].is_preflight);
         ck_assert_str_eq(rv_buf_cstr(&out), "Vary: Origin\n");
     }
     rv_buf_fini(&out);
