@@ -34,7 +34,7 @@ static int write_one(json_object *what)
 {
     rv_buf body = RV_BUF_INIT((size_t)1 << 20);
     rv_err *err = NULL;
-    int rc = rv_wire_request(&target, what, &body, &err);
+    int rc = rv_wire_write_request(&target, what, &body, &err);
 
     rv_buf_fini(&body);
     rv_err_free(err);
@@ -91,7 +91,7 @@ static int read_fault_of(const char *body)
 {
     struct rv_llm_reply reply;
     rv_err *err = NULL;
-    int rc = rv_wire_fault(&target, 429, RV_STR_LIT("text/html"), rv_str_of(body), &reply, &err);
+    int rc = rv_wire_read_fault(&target, 429, RV_STR_LIT("text/html"), rv_str_of(body), &reply, &err);
 
     if (rc == 0)
         rv_llm_reply_fini(&reply);

@@ -47,7 +47,7 @@ static int write_to(const struct rv_wire_target *t)
 
     for (size_t i = 0; rc == 0 && i < RV_COUNT(requests); i++) {
         rv_buf body = RV_BUF_INIT((size_t)1 << 20);
-        rc = rv_wire_request(t, requests[i], &body, &err);
+        rc = rv_wire_write_request(t, requests[i], &body, &err);
         rv_buf_fini(&body);
     }
     rv_err_free(err);
@@ -107,7 +107,7 @@ static int embed(void)
     rv_buf body = RV_BUF_INIT(1000);
     struct rv_embeddings e = {0};
     rv_err *err = NULL;
-    int rc = rv_wire_embed_request(&openai, texts, 2, 3, &body, &err);
+    int rc = rv_wire_embed_write_request(&openai, texts, 2, 3, &body, &err);
 
     if (rc == 0)
         rc = rv_wire_embed_read(&openai, RV_STR_LIT("{\"data\":[{\"embedding\":[1]},{\"embedding\":\"AAAAPw==\"}]}"), 2,

@@ -12,7 +12,7 @@ static void say(enum rv_wire_kind wire, json_object *request)
     rv_buf body = RV_BUF_INIT((size_t)64 << 20);
     json_object *json = NULL;
     rv_err *err = NULL;
-    int rc = rv_wire_request(&t, request, &body, &err);
+    int rc = rv_wire_write_request(&t, request, &body, &err);
 
     require(rc == 0 || (rc == RV_E_INVALID && !strstr(rv_err_text(err), " is malformed")));
     require(rc < 0 || rv_json_parse(rv_buf_str(&body), NULL, &json, NULL) == 0);

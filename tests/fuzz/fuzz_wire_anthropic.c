@@ -53,7 +53,7 @@ static void read_fault(const struct rv_wire_target *t, rv_str body, int status)
 {
     struct rv_llm_reply reply;
 
-    require(rv_wire_fault(t, status, RV_STR_LIT("text/html"), body, &reply, NULL) == 0);
+    require(rv_wire_read_fault(t, status, RV_STR_LIT("text/html"), body, &reply, NULL) == 0);
     require(reply.failed && reply.error.len > 0 && rv_utf8_valid(rv_buf_str(&reply.error), NULL));
     rv_llm_reply_fini(&reply);
 }
@@ -64,7 +64,7 @@ static void write_request(const struct rv_wire_target *t, rv_str text)
     rv_buf body = RV_BUF_INIT(1 << 24);
 
     if (rv_json_parse(text, NULL, &request, NULL) == 0 && json_object_is_type(request, json_type_object) &&
-        rv_wire_request(t, request, &body, NULL) == 0) {
+        rv_wire_write_request(t, request, &body, NULL) == 0) {
         const struct rv_json_opts opts = {.allow_duplicates = true, .max_depth = 512};
         require(rv_json_parse(rv_buf_str(&body), &opts, &written, NULL) == 0);
     }

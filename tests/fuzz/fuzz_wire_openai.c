@@ -62,7 +62,7 @@ static void read_fault(rv_str body, int status)
 {
     struct rv_llm_reply reply;
 
-    require(rv_wire_fault(&target, status, RV_STR_LIT("text/html"), body, &reply, NULL) == 0);
+    require(rv_wire_read_fault(&target, status, RV_STR_LIT("text/html"), body, &reply, NULL) == 0);
     require(reply.failed && reply.error.len > 0 && rv_utf8_valid(rv_buf_str(&reply.error), NULL));
     rv_llm_reply_fini(&reply);
 }

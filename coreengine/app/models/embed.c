@@ -199,7 +199,7 @@ static int refuse(const struct rv_embed_target *t, const struct rv_app_fetch *f,
     if (f->fault != RV_HTTP_OK) {
         rc = RV_FAIL(err, fault_code(f->fault), "%s", rv_buf_cstr(&f->why));
     } else {
-        rc = rv_wire_fault(&t->wire, f->status, rv_buf_str(&f->type), rv_buf_str(&f->body), &reply, err);
+        rc = rv_wire_read_fault(&t->wire, f->status, rv_buf_str(&f->type), rv_buf_str(&f->body), &reply, err);
         if (rc < 0)
             return rc;
         hide_keys(t, &reply.error);
@@ -221,7 +221,7 @@ int rv_app_embed(const struct rv_app *app, const struct rv_embed_target *target,
                                              .first_byte_us = FIRST_BYTE_US,
                                              .idle_us = IDLE_US}};
 
-    int rc = rv_wire_embed_request(&target->wire, what->texts, what->n, what->dimensions, &body, err);
+    int rc = rv_wire_embed_write_request(&target->wire, what->texts, what->n, what->dimensions, &body, err);
     fetch.request.body = rv_buf_str(&body);
     if (rc == 0)
         rc = app_fetch_all(app, &fetch, 1, err);

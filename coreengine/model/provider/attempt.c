@@ -192,8 +192,8 @@ int provider_attempt_end(rv_exchange *x, const struct rv_http_end *end, rv_err *
         if (end->fault == RV_HTTP_TOO_LARGE)
             x->reply.retryable = false; /* it would be as large again */
     } else if (x->status) {
-        rc = rv_wire_fault(&x->endpoint.target, x->status, rv_buf_str(&x->content_type), rv_buf_str(&x->error_body),
-                           &x->reply, err);
+        rc = rv_wire_read_fault(&x->endpoint.target, x->status, rv_buf_str(&x->content_type),
+                                rv_buf_str(&x->error_body), &x->reply, err);
         if (rc == 0)
             heed_hints(x);
     } else {

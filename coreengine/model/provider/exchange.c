@@ -86,7 +86,7 @@ static int write_body(rv_exchange *x, rv_err **err)
     rv_buf_fini(&x->body);
     rv_buf_init(&x->body, RV_PROVIDER_MAX_BODY);
     if (rc == 0)
-        rc = rv_wire_request(&x->endpoint.target, request, &x->body, err);
+        rc = rv_wire_write_request(&x->endpoint.target, request, &x->body, err);
     json_object_put(request);
     return rc;
 }

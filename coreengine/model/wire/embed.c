@@ -35,8 +35,8 @@ static int check_request(const struct rv_wire_target *t, const rv_str *texts, si
     return 0;
 }
 
-int rv_wire_embed_request(const struct rv_wire_target *t, const rv_str *texts, size_t n, int64_t dimensions,
-                          rv_buf *body, rv_err **err)
+int rv_wire_embed_write_request(const struct rv_wire_target *t, const rv_str *texts, size_t n, int64_t dimensions,
+                                rv_buf *body, rv_err **err)
 {
     rv_jw w = rv_jw_on(body);
     int rc = check_request(t, texts, n, dimensions, err);

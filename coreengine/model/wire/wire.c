@@ -26,7 +26,7 @@ const struct wire_codec *wire_codec_of(enum rv_wire_kind wire)
     return wires[wire].codec;
 }
 
-int rv_wire_request(const struct rv_wire_target *t, json_object *request, rv_buf *body, rv_err **err)
+int rv_wire_write_request(const struct rv_wire_target *t, json_object *request, rv_buf *body, rv_err **err)
 {
     json_object *tools = rv_json_get_arr(request, "tools");
     struct wire_output output;
@@ -83,8 +83,8 @@ static void say(const struct rv_wire_target *t, int status, rv_str content_type,
     wire_show(words, out);
 }
 
-int rv_wire_fault(const struct rv_wire_target *t, int status, rv_str content_type, rv_str body,
-                  struct rv_llm_reply *out, rv_err **err)
+int rv_wire_read_fault(const struct rv_wire_target *t, int status, rv_str content_type, rv_str body,
+                       struct rv_llm_reply *out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_WIRE_MAX_ERROR), message = RV_BUF_INIT(WIRE_MAX_WHY);
     json_object *object = NULL;

@@ -47,7 +47,8 @@ unsigned rv_wire_takes(enum rv_wire_kind wire); /* of enum rv_wire_takes */
  * output tool, else (no tools either) by words in the prompt. In OpenAI's strict mode, which is asked for where the
  * schema can be said in it, the model writes null for what the schema lets it leave out.
  *  @return RV_E_INVALID: this wire cannot express the request (the text says why), RV_E_LIMIT, RV_E_NOMEM */
-RV_MUST_CHECK int rv_wire_request(const struct rv_wire_target *t, json_object *request, rv_buf *body, rv_err **err);
+RV_MUST_CHECK int rv_wire_write_request(const struct rv_wire_target *t, json_object *request, rv_buf *body,
+                                        rv_err **err);
 
 /* --- The answer --- */
 typedef struct rv_wire_reader rv_wire_reader;
@@ -70,14 +71,14 @@ void rv_wire_reader_free(rv_wire_reader *r);
 
 /** An answer with a bad status: kind, provider's own text, retryable (of 408, 409, 429 without a used-up quota, 5xx).
  * body may be anything: HTML of a proxy is shown by its first bytes. out is initialised by the callee. */
-RV_MUST_CHECK int rv_wire_fault(const struct rv_wire_target *t, int status, rv_str content_type, rv_str body,
-                                struct rv_llm_reply *out, rv_err **err);
+RV_MUST_CHECK int rv_wire_read_fault(const struct rv_wire_target *t, int status, rv_str content_type, rv_str body,
+                                     struct rv_llm_reply *out, rv_err **err);
 
 /* --- Embeddings (OpenAI style /embeddings, Ollama /api/embed) --- */
 const char *rv_wire_embed_path(enum rv_wire_kind wire); /* NULL: it has none */
 /** dimensions 0: the model's own. */
-RV_MUST_CHECK int rv_wire_embed_request(const struct rv_wire_target *t, const rv_str *texts, size_t n,
-                                        int64_t dimensions, rv_buf *body, rv_err **err);
+RV_MUST_CHECK int rv_wire_embed_write_request(const struct rv_wire_target *t, const rv_str *texts, size_t n,
+                                              int64_t dimensions, rv_buf *body, rv_err **err);
 struct rv_embeddings {
     float *values; /* n rows of dims; owned */
     size_t n, dims;

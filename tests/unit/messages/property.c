@@ -40,8 +40,8 @@ static json_object *body_of(enum rv_wire_kind wire, json_object *messages)
     rv_buf text = RV_BUF_INIT((size_t)256 << 20);
     rv_err *err = NULL;
 
-    if (rv_json_set_ref(request, "history", messages, &err) < 0 || rv_wire_request(&t, request, &text, &err) < 0 ||
-        rv_json_parse(rv_buf_str(&text), &opts, &body, &err) < 0)
+    if (rv_json_set_ref(request, "history", messages, &err) < 0 ||
+        rv_wire_write_request(&t, request, &text, &err) < 0 || rv_json_parse(rv_buf_str(&text), &opts, &body, &err) < 0)
         rv_kit_die("wire %d: %s", (int)wire, rv_err_text(err));
     rv_buf_fini(&text);
     json_object_put(request);

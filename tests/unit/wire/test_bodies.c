@@ -78,7 +78,7 @@ START_TEST(bodies_are_as_in_the_golden_files)
         t.provider = wires[i].name;
         t.model = "m-1";
         t.extra_body = extra;
-        ck_assert_msg(rv_wire_request(&t, request, &body, &err) == 0, "%s: %s", name, rv_err_text(err));
+        ck_assert_msg(rv_wire_write_request(&t, request, &body, &err) == 0, "%s: %s", name, rv_err_text(err));
         json = rv_kit_json(rv_buf_cstr(&body));
         rv_json_write_pretty(json, &pretty);
         rv_buf_putc(&pretty, '\n');
@@ -135,7 +135,7 @@ START_TEST(what_anthropic_would_refuse_is_not_sent)
     rv_buf body = RV_BUF_INIT(1 << 20);
     rv_err *err = NULL;
 
-    ck_assert_msg(rv_wire_request(&t, request, &body, &err) == RV_E_INVALID, "%s", refused[_i].what);
+    ck_assert_msg(rv_wire_write_request(&t, request, &body, &err) == RV_E_INVALID, "%s", refused[_i].what);
     ck_assert_str_eq(rv_err_text(err), refused[_i].want);
     rv_err_free(err);
     rv_buf_fini(&body);

@@ -36,7 +36,7 @@ START_TEST(requests_name_model_and_texts)
     rv_buf body = RV_BUF_INIT(1000);
 
     t.extra_body = requests[_i].extra ? rv_kit_json(requests[_i].extra) : NULL;
-    ck_assert_int_eq(rv_wire_embed_request(&t, texts, 2, requests[_i].dimensions, &body, NULL), 0);
+    ck_assert_int_eq(rv_wire_embed_write_request(&t, texts, 2, requests[_i].dimensions, &body, NULL), 0);
     ck_assert_str_eq(rv_buf_cstr(&body), requests[_i].want);
     rv_buf_fini(&body);
     json_object_put(t.extra_body);
@@ -63,7 +63,7 @@ START_TEST(requests_that_make_no_sense_are_refused)
 
     for (size_t i = 0; i < refused[_i].n; i++)
         texts[i] = rv_str_of(refused[_i].text);
-    ck_assert_int_eq(rv_wire_embed_request(&t, texts, refused[_i].n, refused[_i].dimensions, &body, NULL),
+    ck_assert_int_eq(rv_wire_embed_write_request(&t, texts, refused[_i].n, refused[_i].dimensions, &body, NULL),
                      refused[_i].rc);
     rv_buf_fini(&body);
     free(texts);

@@ -73,9 +73,9 @@ START_TEST(a_bad_status_is_an_error_of_a_kind)
     struct rv_llm_reply reply;
     char want[1000];
 
-    ck_assert_int_eq(
-        rv_wire_fault(&target, faults[_i].status, rv_str_of(faults[_i].type), rv_str_of(faults[_i].body), &reply, NULL),
-        0);
+    ck_assert_int_eq(rv_wire_read_fault(&target, faults[_i].status, rv_str_of(faults[_i].type),
+                                        rv_str_of(faults[_i].body), &reply, NULL),
+                     0);
     (void)snprintf(want, sizeof want, "openai:gpt-x answered with status %d%s", faults[_i].status, faults[_i].error);
     ck_assert_str_eq(rv_buf_cstr(&reply.error), want);
     ck_assert_str_eq(rv_llm_error_text((enum rv_llm_error)reply.answer.error_kind), rv_llm_error_text(faults[_i].kind));
@@ -94,7 +94,7 @@ START_TEST(a_long_body_is_shown_by_its_beginning)
 
     ck_assert_ptr_nonnull(body);
     memset(body, '[', n); /* deep JSON, too */
-    ck_assert_int_eq(rv_wire_fault(&target, 500, RV_STR_LIT("text/html"), (rv_str){body, n}, &reply, NULL), 0);
+    ck_assert_int_eq(rv_wire_read_fault(&target, 500, RV_STR_LIT("text/html"), (rv_str){body, n}, &reply, NULL), 0);
     ck_assert_uint_lt(reply.error.len, 400);
     ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&reply.error), "[[[[..."));
     rv_llm_reply_fini(&reply);

@@ -120,8 +120,8 @@ START_TEST(errors_are_told_apart)
     struct rv_llm_reply reply;
     char got[64];
 
-    ck_assert_int_eq(rv_wire_fault(&target, faults[_i].status, RV_STR_LIT("application/json"),
-                                   rv_str_of(faults[_i].body), &reply, NULL),
+    ck_assert_int_eq(rv_wire_read_fault(&target, faults[_i].status, RV_STR_LIT("application/json"),
+                                        rv_str_of(faults[_i].body), &reply, NULL),
                      0);
     snprintf(got, sizeof got, "%s%s", rv_llm_error_text((enum rv_llm_error)reply.answer.error_kind),
              reply.retryable ? " retryable" : "");

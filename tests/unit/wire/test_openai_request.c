@@ -72,7 +72,7 @@ START_TEST(a_request_has_this_body)
     text = rv_kit_read(name);
     ck_assert_int_eq(rv_json_parse(rv_str_of(text), NULL, &file, &err), 0);
     t = target_of(rv_json_get_obj(file, "target"));
-    ck_assert_int_eq(rv_wire_request(&t, rv_json_get_obj(file, "request"), &body, &err), 0);
+    ck_assert_int_eq(rv_wire_write_request(&t, rv_json_get_obj(file, "request"), &body, &err), 0);
     rv_buf_putc(&body, '\n');
     (void)snprintf(name, sizeof name, "wire/openai/%s.json", goldens[_i]);
     ck_assert(rv_kit_golden(name, rv_buf_cstr(&body)));
@@ -123,7 +123,7 @@ START_TEST(what_can_not_be_said_is_refused)
     rv_buf body = RV_BUF_INIT((size_t)1 << 20);
     rv_err *err = NULL;
 
-    ck_assert_int_eq(rv_wire_request(&t, request, &body, &err), RV_E_INVALID);
+    ck_assert_int_eq(rv_wire_write_request(&t, request, &body, &err), RV_E_INVALID);
     ck_assert_str_eq(rv_err_text(err), refusals[_i].want);
     rv_err_free(err);
     rv_buf_fini(&body);
@@ -139,7 +139,7 @@ START_TEST(a_body_has_a_ceiling)
     rv_buf body = RV_BUF_INIT(50);
     rv_err *err = NULL;
 
-    ck_assert_int_eq(rv_wire_request(&t, request, &body, &err), RV_E_LIMIT);
+    ck_assert_int_eq(rv_wire_write_request(&t, request, &body, &err), RV_E_LIMIT);
     rv_err_free(err);
     rv_buf_fini(&body);
     json_object_put(request);

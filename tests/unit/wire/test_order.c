@@ -143,7 +143,7 @@ static json_object *body_of(enum rv_wire_kind wire, json_object *request)
     rv_err *err = NULL;
     json_object *json;
 
-    ck_assert_msg(rv_wire_request(&t, request, &body, &err) == 0, "%s", rv_err_text(err));
+    ck_assert_msg(rv_wire_write_request(&t, request, &body, &err) == 0, "%s", rv_err_text(err));
     json = rv_kit_json(rv_buf_cstr(&body));
     rv_buf_fini(&body);
     return json;
@@ -406,7 +406,7 @@ START_TEST(thinking_goes_back_byte_for_byte)
     rv_buf_add_str(&request, rv_buf_str(&reply.opaque));
     rv_buf_puts(&request, "},{\"role\":\"tool\",\"tool_call_id\":\"toolu_1\",\"name\":\"f\",\"content\":\"y\"}]}");
     json = rv_kit_json(rv_buf_cstr(&request));
-    ck_assert_int_eq(rv_wire_request(&t, json, &body, NULL), 0);
+    ck_assert_int_eq(rv_wire_write_request(&t, json, &body, NULL), 0);
     rv_buf_printf(&want,
                   "{\"role\":\"assistant\",\"content\":[%s,{\"type\":\"tool_use\",\"id\":\"toolu_1\",\"name\":\"f\","
                   "\"input\":{\"x\":1}}]}",

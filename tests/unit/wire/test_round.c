@@ -211,7 +211,7 @@ START_TEST(what_goes_out_can_be_read_back)
         json_object *examples = rv_json_get_arr(request, "examples");
         rv_buf text = RV_BUF_INIT((size_t)32 << 20);
 
-        ck_assert_int_eq(rv_wire_request(&t, request, &text, NULL), 0);
+        ck_assert_int_eq(rv_wire_write_request(&t, request, &text, NULL), 0);
         ck_assert_int_eq(rv_json_parse(rv_buf_str(&text), NULL, &body, NULL), 0);
         json_object *messages = rv_json_get_arr(body, "messages");
         size_t n = json_object_array_length(messages), before = wire == RV_WIRE_ANTHROPIC ? 0 : 1;
