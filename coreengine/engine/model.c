@@ -251,7 +251,7 @@ static bool send_request(struct model_call *m)
     rv_err *why = err;
     err = NULL;
     if (rc != RV_E_NOMEM)
-        rc = rv_exchange_not_sent(m->exchange, why, now_us(m), &err);
+        rc = rv_exchange_on_not_sent(m->exchange, why, now_us(m), &err);
     if (rc < 0 && !err) {
         err = why;
         why = NULL;

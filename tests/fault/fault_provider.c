@@ -120,7 +120,7 @@ static int embed(size_t i)
     struct rv_provider_env env = {get_env, NULL};
     struct rv_embed_target t;
     rv_err *err = NULL;
-    int rc = rv_provider_embed_target(env, "openai", "m", models[0].options, &t, &err);
+    int rc = rv_provider_find_embed_target(env, "openai", "m", models[0].options, &t, &err);
 
     (void)i;
     if (rc == 0)

@@ -150,7 +150,7 @@ int rv_app_embed_target(rv_str provider, const char *model, const char *base_url
                      : RV_FAIL(err, RV_E_NOMEM, "find a provider");
     }
     if (rc == 0)
-        rc = rv_provider_embed_target(env, name, model, options, out, err);
+        rc = rv_provider_find_embed_target(env, name, model, options, out, err);
     json_object_put(options);
     free(name);
     return rc;

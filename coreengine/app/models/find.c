@@ -67,7 +67,7 @@ static int add_server(struct rv_app_models *m, const struct rv_provider_info *p,
 
     if (!path || !p->base_url || m->n_servers == RV_APP_MAX_SERVERS)
         return 0;
-    rc = rv_provider_embed_target(env, p->name, "any", NULL, &s.target, err);
+    rc = rv_provider_find_embed_target(env, p->name, "any", NULL, &s.target, err);
     if (rc == RV_E_INVALID) { /* no key, no address, no embeddings: it is not on this machine */
         rv_err_free(rv_err_steal(err));
         return 0;

@@ -452,8 +452,8 @@ void provider_endpoint_fini(struct rv_endpoint *e)
 
 /* --- embeddings --- */
 
-int rv_provider_embed_target(struct rv_provider_env env, const char *provider, const char *model, json_object *options,
-                             struct rv_embed_target *out, rv_err **err)
+int rv_provider_find_embed_target(struct rv_provider_env env, const char *provider, const char *model,
+                                  json_object *options, struct rv_embed_target *out, rv_err **err)
 {
     struct rv_endpoint_want want = {.provider = provider, .model = model, .options = options, .is_embedding = true};
     struct rv_embed_target t = {.url = NULL};

@@ -397,7 +397,7 @@ int rv_exchange_on_end(rv_exchange *x, const struct rv_http_end *end, int64_t no
     return rc;
 }
 
-int rv_exchange_not_sent(rv_exchange *x, const rv_err *why, int64_t now_us, rv_err **err)
+int rv_exchange_on_not_sent(rv_exchange *x, const rv_err *why, int64_t now_us, rv_err **err)
 {
     struct rv_http_end end = {.fault = RV_HTTP_UNREACHABLE, .text = rv_err_text(why)};
 

@@ -89,7 +89,7 @@ RV_MUST_CHECK int rv_exchange_on_end(rv_exchange *x, const struct rv_http_end *e
  * the request may be ended by rv_exchange_on_end() with RV_HTTP_OK. */
 bool rv_exchange_has_answer(const rv_exchange *x);
 /** The request could not even be started: counts as unreachable. */
-RV_MUST_CHECK int rv_exchange_not_sent(rv_exchange *x, const rv_err *why, int64_t now_us, rv_err **err);
+RV_MUST_CHECK int rv_exchange_on_not_sent(rv_exchange *x, const rv_err *why, int64_t now_us, rv_err **err);
 const struct rv_llm_reply *rv_exchange_reply(const rv_exchange *x); /* after DONE; borrowed */
 /** The role that answered (or failed last), borrowed from the pipeline. */
 const char *rv_exchange_role(const rv_exchange *x);
@@ -106,8 +106,8 @@ struct rv_embed_target {
 };
 /** Address and headers for "provider:model". options: as in rv_model_config; may be NULL. RV_E_INVALID: no such
  * provider, no key, no embeddings there. */
-RV_MUST_CHECK int rv_provider_embed_target(struct rv_provider_env env, const char *provider, const char *model,
-                                           json_object *options, struct rv_embed_target *out, rv_err **err);
+RV_MUST_CHECK int rv_provider_find_embed_target(struct rv_provider_env env, const char *provider, const char *model,
+                                                json_object *options, struct rv_embed_target *out, rv_err **err);
 void rv_embed_target_fini(struct rv_embed_target *t);
 
 #endif

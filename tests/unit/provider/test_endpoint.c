@@ -385,7 +385,7 @@ START_TEST(embeddings_have_their_own_path_and_no_stream)
     rv_err *err = NULL;
     char *text;
 
-    ck_assert_int_eq(rv_provider_embed_target(e, "openai", "small", NULL, &t, NULL), 0);
+    ck_assert_int_eq(rv_provider_find_embed_target(e, "openai", "small", NULL, &t, NULL), 0);
     ck_assert_str_eq(t.url, "https://api.openai.com/v1/embeddings");
     ck_assert_str_eq(t.wire.model, "small");
     bool has_key = false;
@@ -395,12 +395,12 @@ START_TEST(embeddings_have_their_own_path_and_no_stream)
     }
     ck_assert(has_key);
     rv_embed_target_fini(&t);
-    ck_assert_int_eq(rv_provider_embed_target(e, "ollama", "nomic", NULL, &t, NULL), 0);
+    ck_assert_int_eq(rv_provider_find_embed_target(e, "ollama", "nomic", NULL, &t, NULL), 0);
     ck_assert_str_eq(t.url, "http://127.0.0.1:11434/api/embed");
     rv_embed_target_fini(&t);
-    ck_assert_int_eq(rv_provider_embed_target(e, "anthropic", "m", NULL, &t, NULL), RV_E_INVALID);
-    ck_assert_int_eq(rv_provider_embed_target(e, "nobody", "m", NULL, &t, NULL), RV_E_INVALID);
-    ck_assert_int_eq(rv_provider_embed_target(e, "mistral", "m", NULL, &t, &err), RV_E_INVALID);
+    ck_assert_int_eq(rv_provider_find_embed_target(e, "anthropic", "m", NULL, &t, NULL), RV_E_INVALID);
+    ck_assert_int_eq(rv_provider_find_embed_target(e, "nobody", "m", NULL, &t, NULL), RV_E_INVALID);
+    ck_assert_int_eq(rv_provider_find_embed_target(e, "mistral", "m", NULL, &t, &err), RV_E_INVALID);
     text = rv_kit_err_take(err);
     ck_assert_ptr_nonnull(strstr(text, "MISTRAL_API_KEY"));
     free(text);

@@ -168,7 +168,7 @@ void world_answer(struct world *w, rv_exchange *x, const struct answer *a)
     if (a->is_refused) {
         rv_err *why = NULL;
         RV_FAIL(&why, RV_E_INTERNAL, "no descriptor is left");
-        ck_assert_int_eq(rv_exchange_not_sent(x, why, w->now_us, NULL), 0);
+        ck_assert_int_eq(rv_exchange_on_not_sent(x, why, w->now_us, NULL), 0);
         rv_err_free(why);
         return;
     }
