@@ -84,7 +84,7 @@ static int token_path(const struct rv_mcp_server_config *s, rv_buf *out, rv_err 
 
     if (rc < 0)
         return rc;
-    rv_mcp_state_path(rv_buf_cstr(&folder), "tokens", s, out);
+    rv_mcp_write_state_path(rv_buf_cstr(&folder), "tokens", s, out);
     return rv_buf_check(out, "path", err);
 }
 

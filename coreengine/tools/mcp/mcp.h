@@ -57,7 +57,7 @@ struct rv_mcp_call {
 RV_MUST_CHECK int rv_mcp_pool_ask(rv_mcp_pool *p, const struct rv_mcp_server_config *server,
                                   const struct rv_mcp_ask *ask, struct rv_mcp_call *c, rv_err **err);
 /** Answer what its `sample` wanted, later or from within it: as rv_mcp_client_answer_sample(). */
-void rv_mcp_pool_sampled(struct rv_mcp_call *c, int64_t sample, json_object *result, const char *why);
+void rv_mcp_pool_answer_sample(struct rv_mcp_call *c, int64_t sample, json_object *result, const char *why);
 /** The answer is not wanted any more. Nothing to do for a call that is over. */
 void rv_mcp_pool_cancel(struct rv_mcp_call *c);
 /** Run the pool's loop until something happened, or for at most that long. Not while it is attached. */
@@ -73,7 +73,8 @@ const rv_mcp_client *rv_mcp_pool_client(const rv_mcp_pool *p, const struct rv_mc
 typedef struct rv_mcp_tools rv_mcp_tools;
 
 /** Append the path of a file that is kept of a server: folder/kind/name-hash.json. */
-void rv_mcp_state_path(const char *folder, const char *kind, const struct rv_mcp_server_config *server, rv_buf *out);
+void rv_mcp_write_state_path(const char *folder, const char *kind, const struct rv_mcp_server_config *server,
+                             rv_buf *out);
 
 /* How long servers are waited for besides their time limits: until is_over says so, as seldom as every 50 ms, on the
  * thread that waits; zeroed: they are. */

@@ -8,7 +8,7 @@
 
 #define MAX_PINS ((size_t)32 << 20) /* bytes of a file: all definitions of a server */
 
-void rv_mcp_state_path(const char *folder, const char *kind, const struct rv_mcp_server_config *s, rv_buf *out)
+void rv_mcp_write_state_path(const char *folder, const char *kind, const struct rv_mcp_server_config *s, rv_buf *out)
 {
     struct rv_hash h;
     char hex[RV_HASH_MAX];
@@ -102,7 +102,7 @@ int mcptools_mcp_pins_filter(const struct rv_mcp_tools_opts *o, const struct rv_
     bool is_changed = false,
          approves = o->approve.text && (!o->approve.server || strcmp(o->approve.server, s->name) == 0);
 
-    rv_mcp_state_path(o->state, "pins", s, &path);
+    rv_mcp_write_state_path(o->state, "pins", s, &path);
     int rc = out ? rv_buf_check(&path, "path of pins", err) : RV_FAIL(err, RV_E_NOMEM, "check pins");
     if (rc == 0)
         rc = read_pins(rv_buf_cstr(&path), &pins, err);

@@ -430,7 +430,7 @@ int rv_mcp_pool_ask(rv_mcp_pool *p, const struct rv_mcp_server_config *server, c
     return 0;
 }
 
-void rv_mcp_pool_sampled(struct rv_mcp_call *call, int64_t sample, json_object *result, const char *why)
+void rv_mcp_pool_answer_sample(struct rv_mcp_call *call, int64_t sample, json_object *result, const char *why)
 {
     struct mcp_connection *c = call->connection;
 

@@ -154,7 +154,7 @@ static bool tell(struct mcp_samples *s, int64_t sample, json_object *result, con
     if (!result && why)
         rv_err_write_chain(why, &text);
     s->gone = &gone;
-    rv_mcp_pool_sampled(s->call, sample, result, text.len ? rv_buf_cstr(&text) : "no memory");
+    rv_mcp_pool_answer_sample(s->call, sample, result, text.len ? rv_buf_cstr(&text) : "no memory");
     rv_buf_fini(&text);
     if (!gone)
         s->gone = outer;

@@ -229,7 +229,7 @@ static int redirect(struct exchange *x, rv_err **err)
         return RV_FAIL(err, RV_E_NOMEM, "follow a redirect");
     if (!x->location || x->location[0] == '\0')
         return 0;
-    int rc = rv_mcp_web_redirect(x->r->http, x->location, &x->n_redirects, &x->request.url, err);
+    int rc = rv_mcp_web_follow_redirect(x->r->http, x->location, &x->n_redirects, &x->request.url, err);
     rv_buf_clear(&x->body);
     x->status = 0;
     if (rc == 0)
@@ -572,9 +572,9 @@ static int fill_in(struct rest *r, const struct rv_rest_opts *opts, rv_err **err
     if (rc == 0)
         rc = add_headers(r, opts->headers, err);
     if (rc == 0 && is_url)
-        rc = rv_mcp_web_egress(opts->document, opts->allowed, &r->to_document, err);
+        rc = rv_mcp_web_make_egress(opts->document, opts->allowed, &r->to_document, err);
     if (rc == 0)
-        rc = is_address(there) ? rv_mcp_web_egress(there, opts->allowed, &r->to_server, err)
+        rc = is_address(there) ? rv_mcp_web_make_egress(there, opts->allowed, &r->to_server, err)
                                : rv_egress_new(opts->allowed, &r->to_server, err);
     return rc == 0 ? rv_http_new(&http, &r->http, err) : rc;
 }

@@ -362,7 +362,7 @@ static bool is_allowed(const char *url, const char *host, const char *ip, int po
     rv_egress *e = NULL;
     const char *why;
 
-    ck_assert_int_eq(rv_mcp_web_egress(url, "", &e, NULL), 0);
+    ck_assert_int_eq(rv_mcp_web_make_egress(url, "", &e, NULL), 0);
     ck_assert_int_eq(uv_ip4_addr(ip, port, &peer), 0);
     bool is = rv_egress_allows(e, rv_str_of(host), port, (const struct sockaddr *)&peer, &why);
     rv_egress_free(e);

@@ -235,7 +235,7 @@ static enum rv_mcp_fault fault_of_code(int rc)
                                                     : RV_MCP_FAULT_LOCAL;
 }
 
-int rv_mcp_web_redirect(rv_http *h, const char *location, int *n, char **url, rv_err **err)
+int rv_mcp_web_follow_redirect(rv_http *h, const char *location, int *n, char **url, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf next = RV_BUF_INIT(RV_MCP_MAX_URL);
     struct rv_http_redirect kind = {0};
@@ -263,7 +263,7 @@ static int redirect(struct exchange *x, rv_err **err)
         return RV_FAIL(err, RV_E_NOMEM, "follow a redirect");
     if (!x->location || x->location[0] == '\0')
         return 0;
-    int rc = rv_mcp_web_redirect(x->w->http, x->location, &x->n_redirects, &x->url, err);
+    int rc = rv_mcp_web_follow_redirect(x->w->http, x->location, &x->n_redirects, &x->url, err);
     if (rc == 0)
         rc = web_exchange_start(x, err);
     return rc < 0 ? rc : 1;

@@ -36,7 +36,7 @@ struct rv_mcp_login {
 RV_MUST_CHECK int rv_mcp_tokens_login(rv_mcp_tokens *t, struct rv_mcp_login *l, rv_err **err);
 /** The query that came to redirect_uri. RV_E_INVALID: it does not belong to the login, which goes on waiting. Other
  *  errors end it; `done` comes from the loop otherwise. */
-RV_MUST_CHECK int rv_mcp_tokens_redirected(rv_mcp_tokens *t, rv_str query, rv_err **err);
+RV_MUST_CHECK int rv_mcp_tokens_on_redirect(rv_mcp_tokens *t, rv_str query, rv_err **err);
 
 /* The server refused a request: 401, or 403 with insufficient_scope. Borrowed until the call returns. */
 struct rv_mcp_refusal {
@@ -100,11 +100,11 @@ enum rv_mcp_fault rv_mcp_fault_of_http(const struct rv_http_end *end);
 
 /** Follow a redirect: *url, which is owned, becomes the address that `location` means. *n counts them. RV_E_LIMIT: too
  *  many; RV_E_DENIED: it leads to another origin; RV_E_INVALID, RV_E_NOMEM. After a failure *url may be NULL. */
-RV_MUST_CHECK int rv_mcp_web_redirect(rv_http *h, const char *location, int *n, char **url, rv_err **err);
+RV_MUST_CHECK int rv_mcp_web_follow_redirect(rv_http *h, const char *location, int *n, char **url, rv_err **err);
 
 /** The policy for one server: `allowed`, and the server's own address where a person wrote it as a number or as
  *  localhost. A name that leads to a private address is not enough. */
-RV_MUST_CHECK int rv_mcp_web_egress(const char *url, const char *allowed, rv_egress **out, rv_err **err);
+RV_MUST_CHECK int rv_mcp_web_make_egress(const char *url, const char *allowed, rv_egress **out, rv_err **err);
 
 /* A login at an MCP server: a person opens an address in a browser, which brings the answer back to this machine. */
 

@@ -278,7 +278,7 @@ static int fill_in(struct web *w, const struct rv_mcp_web_opts *opts, rv_err **e
     for (size_t i = 0; i < opts->n_headers && rc == 0; i++)
         rc = add_header(w, opts->headers[i], err);
     if (rc == 0)
-        rc = rv_mcp_web_egress(opts->url, opts->allowed, &w->egress, err);
+        rc = rv_mcp_web_make_egress(opts->url, opts->allowed, &w->egress, err);
     if (rc == 0)
         rc = rv_http_new(&http, &w->http, err);
     return rc == 0 && opts->auth ? open_tokens(w, opts->auth, err) : rc;
@@ -305,7 +305,7 @@ int rv_mcp_web_open(const struct rv_mcp_web_opts *opts, struct rv_mcp_link *out,
     return 0;
 }
 
-int rv_mcp_web_egress(const char *url, const char *allowed, rv_egress **out, rv_err **err)
+int rv_mcp_web_make_egress(const char *url, const char *allowed, rv_egress **out, rv_err **err)
 {
     RV_AUTO(rv_buf_fini) rv_buf list = RV_BUF_INIT((size_t)64 << 10);
     struct rv_mcp_url parts;

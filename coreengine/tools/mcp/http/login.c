@@ -123,7 +123,7 @@ static void take(struct guest *g)
     rv_str query = query_of(&g->head);
     rv_err *problem = NULL;
 
-    int rc = query.ptr ? rv_mcp_tokens_redirected(l->tokens, query, &problem) : RV_E_INVALID;
+    int rc = query.ptr ? rv_mcp_tokens_on_redirect(l->tokens, query, &problem) : RV_E_INVALID;
     say(g, rc == 0 || rc == RV_E_DENIED);
     if (rc == 0 || rc == RV_E_INVALID || rc == RV_E_STATE)
         rv_err_free(problem);
@@ -284,7 +284,7 @@ static int begin(struct login *l, rv_err **err)
     int rc = listen_here(l, uri, err);
 
     if (rc == 0)
-        rc = rv_mcp_web_egress(l->opts->url, l->opts->allowed, &l->egress, err);
+        rc = rv_mcp_web_make_egress(l->opts->url, l->opts->allowed, &l->egress, err);
     if (rc == 0)
         rc = rv_http_new(&(struct rv_http_opts){.loop = &l->loop}, &l->http, err);
     if (rc < 0)

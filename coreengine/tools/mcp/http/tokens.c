@@ -322,7 +322,7 @@ int rv_mcp_tokens_login(rv_mcp_tokens *t, struct rv_mcp_login *l, rv_err **err)
     return rc;
 }
 
-int rv_mcp_tokens_redirected(rv_mcp_tokens *t, rv_str query, rv_err **err)
+int rv_mcp_tokens_on_redirect(rv_mcp_tokens *t, rv_str query, rv_err **err)
 {
     if (!t->oauth)
         return RV_FAIL(err, RV_E_STATE, "no login is under way");
