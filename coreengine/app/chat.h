@@ -38,8 +38,8 @@ struct rv_history_opts rv_chat_history_opts(const struct rv_chat_settings *setti
 
 /** The number of the session's moments that it is told, and of their tokens, in the same way. RV_E_INVALID: the
  * document wants too many. */
-RV_MUST_CHECK int rv_chat_moment_opts(const struct rv_chat_settings *settings, const struct rv_agentdoc *doc,
-                                      struct rv_moment_opts *out, rv_err **err);
+RV_MUST_CHECK int rv_chat_choose_moment_opts(const struct rv_chat_settings *settings, const struct rv_agentdoc *doc,
+                                             struct rv_moment_opts *out, rv_err **err);
 
 /** Check whether a chat would take that document, with what these plugins have: unknown tools and chained tools that do
  * not fit are findings beside those of the document itself. RV_E_NOMEM. */
@@ -167,7 +167,7 @@ void rv_chat_read_on(rv_chat *chat);
  * happens when there is none. */
 void rv_chat_cancel(rv_chat *chat);
 /** The run of the session's last turn that waits for an answer, which rv_chat_send() would give up; "": none does. */
-RV_MUST_CHECK int rv_chat_waiting(rv_chat *chat, char run_id[RV_STORE_MAX_ID + 1], rv_err **err);
+RV_MUST_CHECK int rv_chat_find_waiting(rv_chat *chat, char run_id[RV_STORE_MAX_ID + 1], rv_err **err);
 /** A session is deleted, and its runs that are not over are asked to cancel, in one write; how many (may be NULL).
  *  RV_E_NOT_FOUND: no such session in the scope. */
 RV_MUST_CHECK int rv_chat_delete_session(rv_store *store, const struct rv_store_scope *scope, const char *id,

@@ -75,7 +75,7 @@ struct rv_fn {
 };
 /** All of them, in the order of the list. */
 #define RV_FN_MAX 128
-size_t rv_fn_all(const struct rv_fn *out[RV_FN_MAX]);
+size_t rv_fn_collect(const struct rv_fn *out[RV_FN_MAX]);
 /** RV_E_INVALID, with a hint: there is none of that name. */
 RV_MUST_CHECK int rv_fn_find(const char *name, const struct rv_fn **out, rv_err **err);
 /** The result for an input, appended to body as JSON text. RV_E_PARSE, RV_E_INVALID (the input does not have the shape

@@ -178,7 +178,7 @@ static int keep_place(struct move *m, rv_err **err)
     if (rc == 0)
         rc = rv_script_write_source(m->next->script, &name, &is, err);
     if (rc == 0 && rv_str_eq(rv_buf_str(&was), rv_buf_str(&is)))
-        rc = rv_app_script_at(&m->script, &m->script_at, err);
+        rc = rv_app_script_build_position(&m->script, &m->script_at, err);
     rv_buf_fini(&was);
     rv_buf_fini(&is);
     return rc;

@@ -275,7 +275,7 @@ int rv_app_entities_show(rv_store *store, const struct rv_store_scope *scope, co
     return rc;
 }
 
-int rv_app_entity_value(const char *kind, const char *column, const char *text, json_object **out, rv_err **err)
+int rv_app_entity_parse_value(const char *kind, const char *column, const char *text, json_object **out, rv_err **err)
 {
     static const struct rv_json_opts opts = {.what = "value"};
     const struct rv_kind *known = NULL;

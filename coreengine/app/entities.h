@@ -32,8 +32,8 @@ RV_MUST_CHECK int rv_app_entities_show(rv_store *store, const struct rv_store_sc
 
 /** A value of a column as a person writes it: a text, or JSON where the column is not a text. column must be one of the
  *  kind's. *out may be NULL: null. RV_E_INVALID. */
-RV_MUST_CHECK int rv_app_entity_value(const char *kind, const char *column, const char *text, json_object **out,
-                                      rv_err **err);
+RV_MUST_CHECK int rv_app_entity_parse_value(const char *kind, const char *column, const char *text, json_object **out,
+                                            rv_err **err);
 
 /* --- Reads files into the store: each file becomes a row of `files`, its text is cut into chunks that are rows of
  * `resources`, links between pages become edges, and a moment says that it was read.
@@ -115,7 +115,7 @@ struct rv_app_usage_by {
 RV_MUST_CHECK int rv_app_usage_by_parse(const char *words, struct rv_app_usage_by *out, rv_err **err);
 /** Answers of agents that the store has: an array of {user_id?, agent_name?, model?, answers, input_tokens,
  *  output_tokens, latency_ms}, sorted, the caller's. Sums of tokens and of time. */
-RV_MUST_CHECK int rv_app_usage_grouped(rv_store *store, const struct rv_store_scope *scope,
-                                       const struct rv_app_usage_by *by, json_object **out, rv_err **err);
+RV_MUST_CHECK int rv_app_build_usage(rv_store *store, const struct rv_store_scope *scope,
+                                     const struct rv_app_usage_by *by, json_object **out, rv_err **err);
 
 #endif

@@ -108,7 +108,7 @@ int rv_app_list_pipelines(const char *folder, int (*each)(void *self, const char
     return rc;
 }
 
-int rv_app_pipeline_path(const char *folder, const char *name, rv_buf *out, rv_err **err)
+int rv_app_find_pipeline_path(const char *folder, const char *name, rv_buf *out, rv_err **err)
 {
     static const char *const ends[] = {".yaml", ".yml"};
     bool is_plain = name[0] && name[0] != '.' && strlen(name) <= MAX_NAME && !strchr(name, '/');

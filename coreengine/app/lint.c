@@ -50,7 +50,7 @@ void rv_app_cost_text(const struct rv_llm_bound *bound, rv_buf *b)
     }
     if (!bound->role && !bound->is_budget)
         return;
-    rv_buf_printf(b, "  cost: at most %s", rv_app_money(bound->cost_micro_usd, text));
+    rv_buf_printf(b, "  cost: at most %s", rv_app_format_money(bound->cost_micro_usd, text));
     if (bound->is_budget) {
         rv_buf_puts(b, ", which is the budget of the run, with its answers and resumes");
     } else {
@@ -95,7 +95,7 @@ bool rv_app_cost_check(const struct rv_pipeline *p, const struct rv_llm_bound *b
         return false;
     rv_findings_add(
         findings, RV_SEVERITY_ERROR, &src, "give it a budget, or lower max_llm_calls, max_tokens or max_request_bytes",
-        "a run can cost %s, which is more than %s allows", rv_app_money(bound->cost_micro_usd, text), limit);
+        "a run can cost %s, which is more than %s allows", rv_app_format_money(bound->cost_micro_usd, text), limit);
     return true;
 }
 

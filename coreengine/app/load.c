@@ -42,7 +42,7 @@ static int open_agents(const struct rv_app *app, const struct rv_app_load_opts *
     if (!rv_app_has_agents(l->pipeline))
         return 0;
     l->tenant = app->scope.tenant;
-    int rc = rv_app_schema_dir(app, &dir, err);
+    int rc = rv_app_find_schema_dir(app, &dir, err);
     if (rc == 0 && !store) {
         rc = open_store(app, opts, &l->agent_store, err);
         store = l->agent_store;

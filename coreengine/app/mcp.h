@@ -58,8 +58,8 @@ struct rv_app_mcp_at {
 RV_MUST_CHECK int rv_app_mcp_check(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, rv_err **err);
 
 /** Append the tools that this client is offered, as tools/list has them. */
-RV_MUST_CHECK int rv_app_mcp_tools(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at,
-                                   json_object *list, rv_err **err);
+RV_MUST_CHECK int rv_app_mcp_add_tools(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at,
+                                       json_object *list, rv_err **err);
 
 typedef struct rv_app_mcp rv_app_mcp;
 /** is_modern: all its requests are of 2026-07-28. */
@@ -140,7 +140,7 @@ RV_MUST_CHECK int rv_app_mcp_keep(struct rv_app_loaded *l, size_t *n, rv_err **e
 /** {name, server, title?, description, read_only, ..., input_schema, output_schema?}, as the pipeline sees the tool. */
 void rv_app_mcp_write_tool(const struct rv_mcp_tool *t, bool with_schemas, rv_jw *w);
 /** RV_E_NOT_FOUND: the servers do not have that tool; the hint has the nearest one. */
-RV_MUST_CHECK int rv_app_mcp_unknown(const struct rv_app_loaded *l, const char *tool, rv_err **err);
+RV_MUST_CHECK int rv_app_mcp_fail_unknown(const struct rv_app_loaded *l, const char *tool, rv_err **err);
 /** Call a tool and wait. args: JSON text of an object. The answer is appended to text: the output, or with *failed a
  * message. RV_E_NOT_FOUND, RV_E_INVALID. */
 RV_MUST_CHECK int rv_app_mcp_call(struct rv_app_loaded *l, const char *tool, rv_str args, rv_buf *text, bool *failed,

@@ -16,7 +16,7 @@
 
 int app_mcp_state(rv_buf *out, rv_err **err)
 {
-    int rc = rv_app_state_folder(out, err);
+    int rc = rv_app_find_state_folder(out, err);
 
     rv_buf_puts(out, "/mcp");
     return rc < 0 ? rc : rv_buf_check(out, "path", err);

@@ -85,7 +85,7 @@ static void on_done(struct rv_tool_call *c, struct rv_tool_reply *reply)
         rv_buf_add_str(w->text, rv_buf_str(&reply->text));
 }
 
-int rv_app_mcp_unknown(const struct rv_app_loaded *l, const char *tool, rv_err **err)
+int rv_app_mcp_fail_unknown(const struct rv_app_loaded *l, const char *tool, rv_err **err)
 {
     size_t n = 0;
     const char *const *names = rv_mcp_catalog_names(rv_mcp_tools_catalog(l->mcp), &n);
@@ -108,7 +108,7 @@ int rv_app_mcp_call(struct rv_app_loaded *l, const char *tool, rv_str args, rv_b
     struct waiting w = {.text = text};
 
     if (!rv_mcp_catalog_find(rv_mcp_tools_catalog(l->mcp), rv_str_of(tool), &info))
-        return rv_app_mcp_unknown(l, tool, err);
+        return rv_app_mcp_fail_unknown(l, tool, err);
     int rc = rv_json_parse(args, &opts, &value, err);
     if (rc == 0)
         rc = rv_schema_check(info->input, value, err);

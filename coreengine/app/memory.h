@@ -15,8 +15,8 @@
 /** The newest `limit` messages and moments of a session (1 to RV_APP_MAX_EVENTS), oldest first: an array of {event_type
  *  ("message" or "moment"), event_id, event_timestamp, name_or_type, content_or_summary, encryption_level, metadata},
  *  the caller's. A moment stands where it starts. RV_E_NOT_FOUND: no such session in the scope. */
-RV_MUST_CHECK int rv_app_timeline(rv_store *store, const struct rv_store_scope *scope, const char *session,
-                                  int64_t limit, json_object **out, rv_err **err);
+RV_MUST_CHECK int rv_app_build_timeline(rv_store *store, const struct rv_store_scope *scope, const char *session,
+                                        int64_t limit, json_object **out, rv_err **err);
 
 /* What it points to is borrowed for the call. */
 struct rv_app_clone {
@@ -77,9 +77,9 @@ struct rv_app_moment_session {
 /** Write a moment and make sure that it has a session: a new one is named after it and has its type as mode, one that
  * is there gets it in its metadata (uploads, resource_keys, latest_moment_id, latest_summary). One transaction, or part
  * of the caller's. *out: the row of the moment, the caller's. session: room for RV_STORE_MAX_ID + 1 bytes. */
-RV_MUST_CHECK int rv_app_moment_session(rv_store *store, const struct rv_store_scope *scope,
-                                        const struct rv_app_moment_session *opts, char *session, json_object **out,
-                                        rv_err **err);
+RV_MUST_CHECK int rv_app_put_moment(rv_store *store, const struct rv_store_scope *scope,
+                                    const struct rv_app_moment_session *opts, char *session, json_object **out,
+                                    rv_err **err);
 
 /* What it points to is borrowed for the call. */
 struct rv_app_feed {
@@ -149,8 +149,8 @@ struct rv_dream_chunks {
 };
 /** Phase 1: chunks of the sessions that the user touched last, each one transaction. A chunk of a session with uploads
  *  says what they begin with. RV_E_INVALID: the scope names no user. */
-RV_MUST_CHECK int rv_app_dream_chunks(rv_store *store, const struct rv_store_scope *scope, int64_t now_us,
-                                      struct rv_dream_chunks *out, rv_err **err);
+RV_MUST_CHECK int rv_app_dream_make_chunks(rv_store *store, const struct rv_store_scope *scope, int64_t now_us,
+                                           struct rv_dream_chunks *out, rv_err **err);
 struct rv_dream_context {
     int64_t since_us;
     int64_t n_moments, n_sessions, n_files; /* that are in the text */
@@ -165,9 +165,9 @@ struct rv_dream_window {
 };
 /** Phase 2: what the user did in the last days: moments, conversations, files. Each section is whole or left out, so
  *  that all are within max_tokens. Fini with rv_buf_fini(&out->text). */
-RV_MUST_CHECK int rv_app_dream_context(rv_store *store, const struct rv_store_scope *scope,
-                                       const struct rv_dream_window *window, struct rv_dream_context *out,
-                                       rv_err **err);
+RV_MUST_CHECK int rv_app_dream_build_context(rv_store *store, const struct rv_store_scope *scope,
+                                             const struct rv_dream_window *window, struct rv_dream_context *out,
+                                             rv_err **err);
 
 /* --- one dreaming --- */
 /* What it points to is borrowed for the call. */
@@ -181,10 +181,10 @@ struct rv_app_dream {
 };
 /** The dreamers of the scope's tenant: metadata.dreamer_agents of its row in `tenants`, else RV_DREAM_AGENT. *out: an
  *  array of texts, the caller's. RV_E_INVALID: the row has something else there. */
-RV_MUST_CHECK int rv_app_dream_agents(rv_store *store, const struct rv_store_scope *scope, json_object **out,
-                                      rv_err **err);
+RV_MUST_CHECK int rv_app_dream_find_agents(rv_store *store, const struct rv_store_scope *scope, json_object **out,
+                                           rv_err **err);
 /** Append the pipeline of a dreamer. RV_E_INVALID: that is not the name of an agent. */
-RV_MUST_CHECK int rv_app_dream_pipeline(const char *agent, rv_buf *out, rv_err **err);
+RV_MUST_CHECK int rv_app_dream_write_pipeline(const char *agent, rv_buf *out, rv_err **err);
 struct rv_app_dreamt {
     char run[RV_STORE_MAX_ID + 1];
     bool is_old;               /* it was completed before */

@@ -40,8 +40,8 @@ void rv_app_models_free(struct rv_app_models *m);
 
 /* --- embed.c: texts as vectors --- */
 /** Where to ask. base_url NULL: the provider's own address. */
-RV_MUST_CHECK int rv_app_embed_target(rv_str provider, const char *model, const char *base_url,
-                                      struct rv_embed_target *out, rv_err **err);
+RV_MUST_CHECK int rv_app_find_embed_target(rv_str provider, const char *model, const char *base_url,
+                                           struct rv_embed_target *out, rv_err **err);
 /* Texts that become vectors; borrowed for the call. */
 struct rv_embed_texts {
     const rv_str *texts;
@@ -56,7 +56,7 @@ RV_MUST_CHECK int rv_app_embed(const struct rv_app *app, const struct rv_embed_t
 /** What makes vectors for searches and for the queue: providers are "openai:text-embedding-3-small",
  * "openai:text-embedding-3-large@256" (dimensions), "ollama:nomic-embed-text", "openai" (its usual model). Keys and
  * addresses come from the environment. app is borrowed. */
-struct rv_knowledge_embedder rv_app_embedder(const struct rv_app *app);
+struct rv_knowledge_embedder rv_app_make_embedder(const struct rv_app *app);
 /* What a query is asked with. */
 struct rv_app_query {
     struct rv_knowledge_embedder embedder;
@@ -64,7 +64,7 @@ struct rv_app_query {
 };
 /** The embedder, and what the environment says: P8_REM_NATURAL_LANGUAGE (reject, search, sql). opts points into out.
  *  RV_E_INVALID */
-RV_MUST_CHECK int rv_app_query_opts(const struct rv_app *app, struct rv_app_query *out, rv_err **err);
+RV_MUST_CHECK int rv_app_query_init(const struct rv_app *app, struct rv_app_query *out, rv_err **err);
 /** Whether that provider can be asked: RV_E_INVALID says what is missing. */
 RV_MUST_CHECK int rv_app_check_embedder(const char *provider, rv_err **err);
 

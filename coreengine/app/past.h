@@ -45,7 +45,7 @@ RV_MUST_CHECK int rv_app_script_pass_event(struct rv_app_script *s, const struct
 /** The same for an effect: a call that the script answers. what rv_engine_pass_script() says. */
 RV_MUST_CHECK int rv_app_script_pass_effect(struct rv_app_script *s, const struct rv_effect *e, rv_err **err);
 /** As struct rv_journal_begin has it; yours. */
-RV_MUST_CHECK int rv_app_script_at(const struct rv_app_script *s, json_object **out, rv_err **err);
+RV_MUST_CHECK int rv_app_script_build_position(const struct rv_app_script *s, json_object **out, rv_err **err);
 void rv_app_script_fini(struct rv_app_script *s);
 
 /* The kind of owner that a run has. */
@@ -170,7 +170,7 @@ struct rv_app_comparison {
     struct rv_difference at;
     rv_buf bundle; /* what differs between the bundles, a name a line */
 };
-bool rv_app_at_end(const struct rv_app_side *s);
+bool rv_app_is_at_end(const struct rv_app_side *s);
 /** words as rv_app_find_run() takes them. exact: bytes are compared, ids, times and owners count. Finish out on
  * failure, too. */
 RV_MUST_CHECK int rv_app_diff(rv_store *store, const struct rv_store_scope *scope, const char *const words[2],

@@ -16,7 +16,7 @@ static const char *folder_from_environment(const char *name)
     return value && value[0] == '/' ? value : NULL;
 }
 
-int rv_app_state_folder(rv_buf *out, rv_err **err)
+int rv_app_find_state_folder(rv_buf *out, rv_err **err)
 {
     const char *state = folder_from_environment("XDG_STATE_HOME"), *home = folder_from_environment("HOME");
 

@@ -452,7 +452,7 @@ static int read_sound(const char *path, rv_quotas **out, rv_err **err)
     return rc;
 }
 
-int rv_app_quotas_path(const struct rv_app *app, rv_buf *out, rv_err **err)
+int rv_app_find_quotas_path(const struct rv_app *app, rv_buf *out, rv_err **err)
 {
     const char *named = app->quotas ? app->quotas : app_env("REEVE_QUOTAS");
 
@@ -476,7 +476,7 @@ int rv_app_quotas_open(const struct rv_app *app, rv_quotas **out, rv_err **err)
     rv_buf path = RV_BUF_INIT(PATH_MAX);
 
     *out = NULL;
-    int rc = rv_app_quotas_path(app, &path, err);
+    int rc = rv_app_find_quotas_path(app, &path, err);
     if (rc == 0 && path.len > 0)
         rc = read_sound(rv_buf_cstr(&path), out, err);
     rv_buf_fini(&path);
@@ -510,8 +510,8 @@ static size_t add_plan(const struct plan *p, bool is_tenants, size_t n, struct r
     return n;
 }
 
-size_t rv_quotas_limits(const rv_quotas *q, const char *tenant, const char *user,
-                        struct rv_quota_limit out[RV_QUOTA_MAX_LIMITS])
+size_t rv_quotas_collect_limits(const rv_quotas *q, const char *tenant, const char *user,
+                                struct rv_quota_limit out[RV_QUOTA_MAX_LIMITS])
 {
     if (!q)
         return 0;

@@ -12,7 +12,7 @@ void app_limits_set(struct rv_app_limits *l, const rv_quotas *q, const char *ten
         return;
     snprintf(l->tenant, sizeof l->tenant, "%s", tenant ? tenant : RV_STORE_TENANT);
     snprintf(l->user, sizeof l->user, "%s", user ? user : "");
-    l->exec.n_limits = rv_quotas_limits(q, l->tenant, l->user, l->limits);
+    l->exec.n_limits = rv_quotas_collect_limits(q, l->tenant, l->user, l->limits);
 }
 
 const struct rv_exec_quotas *app_limits_exec(const struct rv_app_limits *l)

@@ -20,8 +20,8 @@
 #define MAX_RUNS  ((size_t)100000) /* that are looked at */
 #define MAX_NOTED 100 /* unfinished runs that the hint at the start looks at: it must not delay the start */
 
-int rv_app_crashes(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row, int64_t now_us,
-                   int64_t *out, rv_err **err)
+int rv_app_count_crashes(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row,
+                         int64_t now_us, int64_t *out, rv_err **err)
 {
     *out = 0;
     if (rv_run_status_is_final(row->status) || row->status == RV_RUN_INTERRUPTED ||
@@ -202,7 +202,7 @@ static int find_crashed(rv_store *store, const struct rv_store_scope *scope, boo
         int rc = rv_store_get_run(store, scope, x->id, &row, &cause);
         bool is_read = rc == 0;
         if (is_read) {
-            rc = rv_app_crashes(store, scope, &row, f->now_us, &x->crashes, &cause);
+            rc = rv_app_count_crashes(store, scope, &row, f->now_us, &x->crashes, &cause);
             last_us = row.updated_us;
             rv_run_row_fini(&row);
         }

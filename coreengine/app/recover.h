@@ -44,8 +44,8 @@ size_t rv_app_count_left(rv_store *store, const struct rv_store_scope *scope);
 /** patience_us: how long to wait for an owner that is ending; the function subtracts the time it waited. */
 enum rv_app_recovery rv_app_recovery_of(const struct rv_run_row *row, int64_t now_us, int64_t *patience_us);
 /** The number of processes that took the run over and ended without making a step. 0 while the owner lives. */
-RV_MUST_CHECK int rv_app_crashes(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row,
-                                 int64_t now_us, int64_t *out, rv_err **err);
+RV_MUST_CHECK int rv_app_count_crashes(rv_store *store, const struct rv_store_scope *scope,
+                                       const struct rv_run_row *row, int64_t now_us, int64_t *out, rv_err **err);
 /** When a run that crashed so often, the last time at last_us, is tried again. */
 int64_t rv_app_next_try_us(int64_t crashes, int64_t last_us);
 /** Have a run cancelled. *ends_elsewhere: the process that runs it does it; else rv_app_continue() with RV_APP_CANCEL
@@ -65,9 +65,9 @@ struct rv_runfile {
     json_object *json;             /* owned; NULL when made by hand */
 };
 /** Path of a run: the word itself if it is a file, else the file of that id in the folder of runs. */
-RV_MUST_CHECK int rv_runfile_path(const char *run, rv_buf *out, rv_err **err);
+RV_MUST_CHECK int rv_runfile_find_path(const char *run, rv_buf *out, rv_err **err);
 /** Default file of the run with this id; the folder is created. */
-RV_MUST_CHECK int rv_runfile_default_path(const char *id, rv_buf *out, rv_err **err);
+RV_MUST_CHECK int rv_runfile_make_path(const char *id, rv_buf *out, rv_err **err);
 /** Write a whole run file; `state` is the state dict's text. An older file survives any failure. */
 RV_MUST_CHECK int rv_runfile_write(const char *path, const struct rv_runfile *run, rv_str state, rv_err **err);
 /** Claim the run for this process until *fd is closed: two answers at once would do things twice. -1: nothing to claim.

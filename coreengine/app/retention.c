@@ -237,7 +237,7 @@ void rv_retention_write_reference(rv_buf *b)
     rv_buf_puts(b, "\n`reeve schema retention` prints the JSON Schema of the file, for editors.\n");
 }
 
-int rv_retention_path(rv_buf *path, rv_err **err)
+int rv_retention_find_path(rv_buf *path, rv_err **err)
 {
     return app_config_file("retention.yaml", path, err);
 }

@@ -13,18 +13,18 @@
 void rv_app_put_time(rv_jw *w, const char *key, int64_t us);
 void rv_app_build_time(struct rv_json_build *b, json_object *to, const char *key, int64_t us);
 
-void rv_app_session_json(const struct rv_session_row *row, rv_jw *w);
-void rv_app_message_json(const char *session, const struct rv_message *m, rv_jw *w);
+void rv_app_session_write(const struct rv_session_row *row, rv_jw *w);
+void rv_app_message_write(const char *session, const struct rv_message *m, rv_jw *w);
 /** An array of those of a session that the filter takes. */
-RV_MUST_CHECK int rv_app_messages_json(rv_store *store, const struct rv_store_scope *scope, const char *session,
-                                       const struct rv_message_filter *filter, rv_jw *w, rv_err **err);
-void rv_app_task_json(const struct rv_task_row *row, rv_jw *w);
+RV_MUST_CHECK int rv_app_messages_write(rv_store *store, const struct rv_store_scope *scope, const char *session,
+                                        const struct rv_message_filter *filter, rv_jw *w, rv_err **err);
+void rv_app_task_write(const struct rv_task_row *row, rv_jw *w);
 /** As that, with the task's events as the member `events`. RV_E_NOT_FOUND: it is gone. */
-RV_MUST_CHECK int rv_app_task_json_whole(rv_store *store, const struct rv_store_scope *scope,
-                                         const struct rv_task_row *row, rv_jw *w, rv_err **err);
-void rv_app_interrupt_json(const struct rv_interrupt_row *row, rv_jw *w);
-void rv_app_interrupt_count_json(const struct rv_interrupt_count *count, rv_jw *w);
-void rv_app_lane_json(const struct rv_task_lane *lane, rv_jw *w);
+RV_MUST_CHECK int rv_app_task_write_whole(rv_store *store, const struct rv_store_scope *scope,
+                                          const struct rv_task_row *row, rv_jw *w, rv_err **err);
+void rv_app_interrupt_write(const struct rv_interrupt_row *row, rv_jw *w);
+void rv_app_interrupt_count_write(const struct rv_interrupt_count *count, rv_jw *w);
+void rv_app_lane_write(const struct rv_task_lane *lane, rv_jw *w);
 /** The task of that id, or the only one whose id begins so. RV_E_NOT_FOUND; RV_E_INVALID: several do. out owns its
  *  texts. */
 RV_MUST_CHECK int rv_app_find_task(rv_store *store, const struct rv_store_scope *scope, const char *word,
@@ -38,12 +38,12 @@ void rv_app_tool_call_read(const struct rv_message *m, json_object **json, struc
 
 const char *rv_app_agent_mode(const struct rv_agentdoc *doc); /* "structured", "conversational" */
 /** An agent as rv_agents_list() gives it. hidden: see rv_agents_hidden(); NULL: none. */
-void rv_app_agent_json(const char *name, const struct rv_agents_found *found, const char *hidden, const rv_err *fault,
-                       rv_jw *w);
+void rv_app_agent_write(const char *name, const struct rv_agents_found *found, const char *hidden, const rv_err *fault,
+                        rv_jw *w);
 /** Every provider of models, built in or of these capabilities, as an array; the caller puts it. */
-RV_MUST_CHECK int rv_app_providers(rv_plugins *plugins, json_object **out, rv_err **err);
+RV_MUST_CHECK int rv_app_build_providers(rv_plugins *plugins, json_object **out, rv_err **err);
 /** The capabilities as rv_plugins_write_json() writes them. */
-RV_MUST_CHECK int rv_app_capabilities(rv_plugins *plugins, json_object **out, rv_err **err);
+RV_MUST_CHECK int rv_app_build_capabilities(rv_plugins *plugins, json_object **out, rv_err **err);
 
 /* --- Artifacts of runs: what planned calls made for people, read from the journals that keep them. --- */
 /* One artifact; everything is borrowed for the call that gets it. */
@@ -66,12 +66,13 @@ RV_MUST_CHECK int rv_app_list_artifacts(rv_store *store, const struct rv_store_s
                                         void *self, rv_err **err);
 
 /** One of a list: {id, title, type, run, session_id, user_id, stage, visit, step_id, bytes, sha256, created_at}. */
-void rv_app_artifact_json(const struct rv_app_artifact *artifact, rv_jw *w);
+void rv_app_artifact_write(const struct rv_app_artifact *artifact, rv_jw *w);
 /** The same with parts and the whole metadata. */
-RV_MUST_CHECK int rv_app_artifact_json_whole(const struct rv_app_artifact *artifact, rv_jw *w, rv_err **err);
+RV_MUST_CHECK int rv_app_artifact_write_whole(const struct rv_app_artifact *artifact, rv_jw *w, rv_err **err);
 
 /** The content, parsed: an object that the caller puts. RV_E_INVALID: the record is damaged. */
-RV_MUST_CHECK int rv_app_artifact_content(const struct rv_app_artifact *artifact, json_object **out, rv_err **err);
+RV_MUST_CHECK int rv_app_artifact_parse_content(const struct rv_app_artifact *artifact, json_object **out,
+                                                rv_err **err);
 /* A part as a file has it. */
 struct rv_app_artifact_file {
     rv_buf bytes;
@@ -79,14 +80,14 @@ struct rv_app_artifact_file {
     const char *name;      /* borrowed from the part; NULL: it has none */
 };
 /** @param out bytes has a limit when it comes; a link has none and is RV_E_STATE: nothing is fetched */
-RV_MUST_CHECK int rv_app_artifact_part(json_object *part, struct rv_app_artifact_file *out, rv_err **err);
+RV_MUST_CHECK int rv_app_artifact_read_part(json_object *part, struct rv_app_artifact_file *out, rv_err **err);
 /** A name for a file: letters, digits, ".", "_" and "-" only, not empty, no leading dot, at most 64 bytes. */
-void rv_app_artifact_name(const char *text, rv_buf *out);
+void rv_app_artifact_write_name(const char *text, rv_buf *out);
 
 /* --- Amounts and texts as people read them --- */
 #define RV_APP_MAX_MONEY 32 /* bytes of an amount as text, with its NUL */
 /** "$0.0123": no digit of a micro-dollar is lost, cents are always there. In out, or static. */
-const char *rv_app_money(int64_t micro_usd, char out[RV_APP_MAX_MONEY]);
+const char *rv_app_format_money(int64_t micro_usd, char out[RV_APP_MAX_MONEY]);
 void rv_app_write_count(rv_buf *b, int64_t n); /* "16,384" */
 
 /* Texts in YAML: as they are where YAML can have them so, else quoted. */
@@ -94,6 +95,6 @@ void rv_app_write_count(rv_buf *b, int64_t n); /* "16,384" */
  *  gives the text again, byte for byte. */
 void rv_app_yaml_text(rv_str text, int depth, rv_buf *b);
 /** The same for any JSON value, on one line. */
-void rv_app_yaml_json(json_object *value, rv_buf *b);
+void rv_app_yaml_write(json_object *value, rv_buf *b);
 
 #endif

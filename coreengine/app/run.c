@@ -332,7 +332,7 @@ static void on_event(void *self, const struct rv_effect *e, rv_str line)
     if (run->observer.on_event)
         run->observer.on_event(run->observer.self, e, line);
     if (run->recorder)
-        rv_recorder_event(run->recorder, e, line);
+        rv_recorder_note_event(run->recorder, e, line);
 }
 
 static bool on_delta(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)
@@ -351,12 +351,12 @@ static void on_payload(void *self, int64_t call_id, const char *provider, rv_str
 
 static void on_piece(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)
 {
-    rv_recorder_delta(((struct rv_app_run *)self)->recorder, from->stage, from->call_id, d, rv_app_now_us());
+    rv_recorder_note_delta(((struct rv_app_run *)self)->recorder, from->stage, from->call_id, d, rv_app_now_us());
 }
 
 static void on_input(void *self, const struct rv_event *ev)
 {
-    rv_recorder_input(((struct rv_app_run *)self)->recorder, ev);
+    rv_recorder_note_input(((struct rv_app_run *)self)->recorder, ev);
 }
 
 static void on_state(void *self, rv_str state)
@@ -378,7 +378,7 @@ static void record_tools(const struct rv_app_run *run, const struct rv_exec_opts
     if (x->script)
         catalog = rv_script_catalog(x->script, &catalog);
     rv_recorder_hide(run->recorder, x->pipeline);
-    rv_recorder_tools(run->recorder, x->pipeline, x->catalog ? x->catalog : &catalog);
+    rv_recorder_note_tools(run->recorder, x->pipeline, x->catalog ? x->catalog : &catalog);
 }
 
 static void fill_in(struct rv_app_run *run, struct rv_exec_opts *x)
@@ -488,7 +488,7 @@ int rv_app_run_keep_file(struct rv_app_run *run, rv_buf *path, rv_err **err)
     rv_envelope_write_state(env, &state);
     int rc = rv_buf_check(&state, "state", err);
     if (rc == 0)
-        rc = rv_runfile_default_path(rv_envelope_fields(env)->envelope_id, path, err);
+        rc = rv_runfile_make_path(rv_envelope_fields(env)->envelope_id, path, err);
     if (rc == 0)
         rc = rv_runfile_write(rv_buf_cstr(path), &file, rv_buf_str(&state), err);
     rv_buf_fini(&state);

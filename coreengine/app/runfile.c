@@ -15,13 +15,13 @@
 
 static int runfile_path(const char *id, rv_buf *out, rv_err **err)
 {
-    int rc = rv_app_state_folder(out, err);
+    int rc = rv_app_find_state_folder(out, err);
 
     rv_buf_printf(out, "/runs/%s.json", id);
     return rc < 0 ? rc : rv_buf_check(out, "path", err);
 }
 
-int rv_runfile_path(const char *run, rv_buf *out, rv_err **err)
+int rv_runfile_find_path(const char *run, rv_buf *out, rv_err **err)
 {
     if (strchr(run, '/') || access(run, R_OK) == 0) {
         rv_buf_puts(out, run);
@@ -53,7 +53,7 @@ static int check_id(const char *id, rv_err **err)
     return RV_FAIL(err, RV_E_INVALID, "the envelope_id \"%s\" cannot be the name of a file", id);
 }
 
-int rv_runfile_default_path(const char *id, rv_buf *out, rv_err **err)
+int rv_runfile_make_path(const char *id, rv_buf *out, rv_err **err)
 {
     int rc = check_id(id, err);
     if (rc == 0)

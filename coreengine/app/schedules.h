@@ -47,8 +47,8 @@ struct rv_app_plan {
 };
 /** next_us: the instant that it is due for, not after now_us. Of several missed instants the last one counts, and only
  * that one is fired. Pure. */
-RV_MUST_CHECK int rv_app_plan(const struct rv_app_times *t, int64_t next_us, int64_t now_us, struct rv_app_plan *out,
-                              rv_err **err);
+RV_MUST_CHECK int rv_app_times_plan(const struct rv_app_times *t, int64_t next_us, int64_t now_us,
+                                    struct rv_app_plan *out, rv_err **err);
 
 /* --- adding --- */
 /* What it points to is borrowed for the call. */
@@ -79,7 +79,7 @@ RV_MUST_CHECK int rv_app_schedule_tasks(const struct rv_app *app, rv_store *stor
 /** Let it fire at other times: what `when` does not say stays, as do everything that it queues, its firings and their
  *  count. A firing that is due is given up when the times change, and only then. word: a name or an id. priority NULL:
  *  stays. RV_E_NOT_FOUND; what rv_app_times_open() says. */
-RV_MUST_CHECK int rv_app_schedule_change(rv_store *store, const struct rv_store_scope *scope, const char *word,
+RV_MUST_CHECK int rv_app_change_schedule(rv_store *store, const struct rv_store_scope *scope, const char *word,
                                          const struct rv_app_when *when, const int64_t *priority, rv_err **err);
 
 /* --- firing --- */
@@ -106,11 +106,12 @@ struct rv_app_schedule_view {
     const struct rv_app_times *times; /* NULL: not known */
     size_t n_times;
     int64_t after_us;
-    json_object *firings; /* of rv_app_firings(); NULL: not asked for */
+    json_object *firings; /* of rv_app_build_firings(); NULL: not asked for */
 };
-RV_MUST_CHECK int rv_app_schedule_json(const struct rv_app_schedule_view *v, rv_jw *w, rv_err **err);
+RV_MUST_CHECK int rv_app_schedule_write(const struct rv_app_schedule_view *v, rv_jw *w, rv_err **err);
 /** The last firings as an array of objects; the caller puts it. */
-RV_MUST_CHECK int rv_app_firings(rv_store *store, const struct rv_store_scope *scope, const struct rv_schedule_row *row,
-                                 int64_t limit, json_object **out, rv_err **err);
+RV_MUST_CHECK int rv_app_build_firings(rv_store *store, const struct rv_store_scope *scope,
+                                       const struct rv_schedule_row *row, int64_t limit, json_object **out,
+                                       rv_err **err);
 
 #endif

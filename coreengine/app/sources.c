@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-int rv_app_schema_dir(const struct rv_app *app, const char **out, rv_err **err)
+int rv_app_find_schema_dir(const struct rv_app *app, const char **out, rv_err **err)
 {
     const char *dir = app->schema_dir;
     struct stat st;
@@ -91,7 +91,7 @@ int rv_app_sources_open(const struct rv_app *app, enum rv_app_store_use use, str
     const char *dir = NULL;
 
     *out = (struct rv_app_sources){.scope = app->scope};
-    int rc = rv_app_schema_dir(app, &dir, err);
+    int rc = rv_app_find_schema_dir(app, &dir, err);
     if (rc == 0)
         rc = open_store(app, use, &out->store, err);
     if (rc == 0)
@@ -114,7 +114,7 @@ static int register_in(const struct rv_app *app, rv_store *store, rv_plugins *pl
 {
     const char *dir = NULL;
     rv_agents *agents = NULL;
-    int rc = rv_app_schema_dir(app, &dir, err);
+    int rc = rv_app_find_schema_dir(app, &dir, err);
     const struct rv_agents_opts opts = {
         .store = store, .plugins = plugins, .dirs = &dir, .n_dirs = dir != NULL, .registers = writes, .log = app->log};
 

@@ -8,7 +8,7 @@
 
 static int default_path(rv_buf *out, rv_err **err)
 {
-    int rc = rv_app_state_folder(out, err);
+    int rc = rv_app_find_state_folder(out, err);
 
     if (rc < 0) {
         rv_err_set_hint(err, "name a store, or set REEVE_STORE");
@@ -23,7 +23,7 @@ static const char *named_store(const struct rv_app *app)
     return app->store ? app->store : app_env("REEVE_STORE");
 }
 
-int rv_app_store_path(const struct rv_app *app, rv_buf *out, rv_err **err)
+int rv_app_find_store_path(const struct rv_app *app, rv_buf *out, rv_err **err)
 {
     const char *named = named_store(app);
 
@@ -120,7 +120,7 @@ int rv_app_store_open(const struct rv_app *app, enum rv_app_store_use use, rv_st
     rv_buf path = RV_BUF_INIT(4096);
     rv_err *cause = NULL;
 
-    int rc = rv_app_store_path(app, &path, err);
+    int rc = rv_app_find_store_path(app, &path, err);
     if (rc == 0)
         rc = sync_of(app, &opts.sync, err);
     if (rc == 0 && use == RV_APP_STORE_MAKE && !named_store(app)) { /* a file */

@@ -49,13 +49,13 @@ struct rv_app_stream_opts {
 RV_MUST_CHECK int rv_app_stream_new(rv_app_streams *w, const struct rv_app_stream_opts *opts, rv_app_stream **out,
                                     rv_err **err);
 /** line: of docs/reference/events.md. */
-void rv_app_stream_event(rv_app_stream *st, rv_str line);
+void rv_app_stream_on_event(rv_app_stream *st, rv_str line);
 /** Adjacent pieces of one text become one. stage: its name; may be NULL. */
-void rv_app_stream_delta(rv_app_stream *st, const char *stage, const struct rv_delta_from *from,
-                         const struct rv_llm_delta *d);
+void rv_app_stream_on_delta(rv_app_stream *st, const char *stage, const struct rv_delta_from *from,
+                            const struct rv_llm_delta *d);
 /** word: "open", "end"; "": a line that is JSON already. */
 void rv_app_stream_note(rv_app_stream *st, const char *word, rv_str json);
-void rv_app_stream_again(rv_app_stream *st, int64_t seq);
+void rv_app_stream_on_again(rv_app_stream *st, int64_t seq);
 /** Bytes that are not in the store yet. */
 size_t rv_app_stream_waiting(rv_app_stream *st);
 /** on_kept is not called any more. What has come is written, and then: */
@@ -109,9 +109,9 @@ struct rv_chat_sink {
 
 void rv_chat_sink_init(struct rv_chat_sink *s);
 void rv_chat_sink_fini(struct rv_chat_sink *s);
-void rv_chat_sink_turn(struct rv_chat_sink *s); /* a turn begins */
+void rv_chat_sink_on_turn(struct rv_chat_sink *s); /* a turn begins */
 /** A run of the turn begins: origins of earlier ones are gone. */
-void rv_chat_sink_run(struct rv_chat_sink *s);
+void rv_chat_sink_on_run(struct rv_chat_sink *s);
 /* The agent that is about to ask a model. */
 struct rv_chat_speaker {
     const struct rv_origin *who; /* borrowed from the run; NULL: the stage's own agent */
@@ -120,17 +120,17 @@ struct rv_chat_speaker {
     bool resets;    /* child_text_resets */
 };
 /* who: NULL is the stage's own agent. When memory is short more is shown than is kept, never less. */
-void rv_chat_sink_asks(struct rv_chat_sink *s, const struct rv_chat_speaker *speaker);
-struct rv_chat_shown rv_chat_sink_piece(struct rv_chat_sink *s, const struct rv_origin *who, int64_t call_id,
-                                        rv_str text);
+void rv_chat_sink_on_ask(struct rv_chat_sink *s, const struct rv_chat_speaker *speaker);
+struct rv_chat_shown rv_chat_sink_on_piece(struct rv_chat_sink *s, const struct rv_origin *who, int64_t call_id,
+                                           rv_str text);
 /** Words that were held and can be shown now; to be asked for until there are none, whenever something is over. False:
  *  none. Borrowed until the next call. */
 bool rv_chat_sink_next(struct rv_chat_sink *s, const struct rv_origin **who, struct rv_chat_shown *out);
 /** The turn is over: no more text comes. */
-void rv_chat_sink_end(struct rv_chat_sink *s);
+void rv_chat_sink_on_end(struct rv_chat_sink *s);
 /** The reply is over; failed: the text of the reply is not kept. */
-void rv_chat_sink_replied(struct rv_chat_sink *s, const struct rv_origin *who, bool failed);
+void rv_chat_sink_on_reply(struct rv_chat_sink *s, const struct rv_origin *who, bool failed);
 /** An agent that was asked is done. */
-void rv_chat_sink_done(struct rv_chat_sink *s, const struct rv_origin *who, bool failed);
+void rv_chat_sink_on_done(struct rv_chat_sink *s, const struct rv_origin *who, bool failed);
 
 #endif

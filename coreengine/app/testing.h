@@ -35,7 +35,7 @@ struct rv_test_rate {
 };
 bool rv_test_rate_holds(const struct rv_test_rate *r);
 /** Between which bounds the rate lies with a probability of 95 %, from 0 to 1. */
-void rv_test_rate_bounds(const struct rv_test_rate *r, double *low, double *high);
+void rv_test_rate_estimate_bounds(const struct rv_test_rate *r, double *low, double *high);
 
 /* The result of one test. Its trees are owned. */
 struct rv_test_report {
@@ -61,13 +61,13 @@ struct rv_test_report {
     enum rv_run_status status;
     int64_t duration_ms; /* simulated; real while a cassette is recorded */
 };
-bool rv_test_passed(const struct rv_test_report *r);
+bool rv_test_has_passed(const struct rv_test_report *r);
 void rv_test_report_fini(struct rv_test_report *r);
 
 /* coverage.c: stages and routes, and which of them any test took */
 rv_coverage *rv_coverage_new(const struct rv_pipeline *p); /* NULL: out of memory */
 void rv_coverage_free(rv_coverage *c);
-void rv_coverage_event(rv_coverage *c, const struct rv_effect *e, rv_str line);
+void rv_coverage_note_event(rv_coverage *c, const struct rv_effect *e, rv_str line);
 /** Fails if an event could not be read for want of memory. */
 RV_MUST_CHECK int rv_coverage_check(const rv_coverage *c, rv_err **err);
 struct rv_coverage_counts {
@@ -109,15 +109,15 @@ rv_recorder *rv_recorder_new(void);
 /** Values that the pipeline has under names of secrets are not recorded, even if an answer repeats them. */
 void rv_recorder_hide(rv_recorder *r, const struct rv_pipeline *p);
 /** The tools that the run knows are declared in the script: it plays without their capabilities. */
-void rv_recorder_tools(rv_recorder *r, const struct rv_pipeline *p, const struct rv_catalog *c);
+void rv_recorder_note_tools(rv_recorder *r, const struct rv_pipeline *p, const struct rv_catalog *c);
 /** A piece of a reply; text and thinking are recorded with their time. now_us: rv_engine_now_us(). */
-void rv_recorder_delta(rv_recorder *r, int stage, int64_t call_id, const struct rv_llm_delta *d, int64_t now_us);
-void rv_recorder_event(rv_recorder *r, const struct rv_effect *e, rv_str line);
-void rv_recorder_input(rv_recorder *r, const struct rv_event *ev);
+void rv_recorder_note_delta(rv_recorder *r, int stage, int64_t call_id, const struct rv_llm_delta *d, int64_t now_us);
+void rv_recorder_note_event(rv_recorder *r, const struct rv_effect *e, rv_str line);
+void rv_recorder_note_input(rv_recorder *r, const struct rv_event *ev);
 /** Before e is performed: replies of models get the matcher `request`, and answer nothing else. */
-void rv_recorder_request(rv_recorder *r, const struct rv_pipeline *p, const struct rv_effect *e);
+void rv_recorder_note_request(rv_recorder *r, const struct rv_pipeline *p, const struct rv_effect *e);
 /** Another run follows, whose calls have the same ids. */
-void rv_recorder_run_over(rv_recorder *r);
+void rv_recorder_end_run(rv_recorder *r);
 /** note: the first line of the script, a comment. */
 RV_MUST_CHECK int rv_recorder_write(rv_recorder *r, const char *note, const char *path, rv_err **err);
 void rv_recorder_free(rv_recorder *r);

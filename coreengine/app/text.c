@@ -10,7 +10,7 @@
 #define MICRO          1000000             /* millionths of a dollar */
 #define MAX_TEXT_BYTES ((size_t)256 << 20) /* of a state as JSON, with its escapes */
 
-const char *rv_app_money(int64_t micro_usd, char out[RV_APP_MAX_MONEY])
+const char *rv_app_format_money(int64_t micro_usd, char out[RV_APP_MAX_MONEY])
 {
     int n;
 
@@ -95,7 +95,7 @@ void rv_app_yaml_text(rv_str text, int depth, rv_buf *b)
     rv_buf_fini(&json);
 }
 
-void rv_app_yaml_json(json_object *value, rv_buf *b)
+void rv_app_yaml_write(json_object *value, rv_buf *b)
 {
     rv_buf json = RV_BUF_INIT(MAX_TEXT_BYTES);
 

@@ -50,7 +50,7 @@ typedef struct rv_retention rv_retention;
     (1u << RV_RUN_COMPLETED | 1u << RV_RUN_TERMINATED | 1u << RV_RUN_FAILED | 1u << RV_RUN_CANCELLED)
 
 /** Where the rules of this user are, appended. RV_E_NOT_FOUND: the environment does not say. */
-RV_MUST_CHECK int rv_retention_path(rv_buf *path, rv_err **err);
+RV_MUST_CHECK int rv_retention_find_path(rv_buf *path, rv_err **err);
 /** Faults become findings; *out may be NULL then. */
 RV_MUST_CHECK int rv_retention_read(const char *path, rv_findings *findings, rv_retention **out, rv_err **err);
 /** One rule for every run that is over. NULL on out of memory. */
@@ -101,14 +101,14 @@ RV_MUST_CHECK int rv_quotas_read(const char *path, rv_findings *findings, rv_quo
 void rv_quotas_free(rv_quotas *q);
 /** The file that app->quotas names, else REEVE_QUOTAS, else the one among the user's settings, which need not be there;
  *  appended; nothing: there is none. */
-RV_MUST_CHECK int rv_app_quotas_path(const struct rv_app *app, rv_buf *out, rv_err **err);
+RV_MUST_CHECK int rv_app_find_quotas_path(const struct rv_app *app, rv_buf *out, rv_err **err);
 /** Read it. *out NULL: there are no quotas. RV_E_INVALID: the first fault of the file, with its place. */
 RV_MUST_CHECK int rv_app_quotas_open(const struct rv_app *app, rv_quotas **out, rv_err **err);
 /** The limits of a run or a task: those of the tenant as a whole, then those of the user, each in one order. q NULL: no
  *  limits. The plans' names are borrowed from q. tenant NULL: RV_STORE_TENANT; user NULL or "": none.
  *  @return how many; at most RV_QUOTA_MAX_LIMITS */
-size_t rv_quotas_limits(const rv_quotas *q, const char *tenant, const char *user,
-                        struct rv_quota_limit out[RV_QUOTA_MAX_LIMITS]);
+size_t rv_quotas_collect_limits(const rv_quotas *q, const char *tenant, const char *user,
+                                struct rv_quota_limit out[RV_QUOTA_MAX_LIMITS]);
 /** Calls each for every user of the tenant that the file names, borrowed for the call. */
 void rv_quotas_list_users(const rv_quotas *q, const char *tenant, void (*each)(void *self, const char *user),
                           void *self);

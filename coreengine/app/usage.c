@@ -115,10 +115,10 @@ static void show_all(struct usage *u, const rv_quotas *q, const struct rv_store_
     struct rv_quota_limit limits[RV_QUOTA_MAX_LIMITS];
 
     if (!scope->user)
-        show(u, limits, rv_quotas_limits(q, scope->tenant, NULL, limits), true, "");
+        show(u, limits, rv_quotas_collect_limits(q, scope->tenant, NULL, limits), true, "");
     for (size_t i = 0; i < u->n_users; i++) {
         const char *user = name_at(u, u->users[i]);
-        show(u, limits, rv_quotas_limits(q, scope->tenant, user, limits), false, user);
+        show(u, limits, rv_quotas_collect_limits(q, scope->tenant, user, limits), false, user);
     }
 }
 

@@ -39,8 +39,8 @@ static void add_time(rv_buf *sql, const char *compare, int64_t us)
     rv_buf_printf(sql, " AND created_at %s '%s'", compare, text);
 }
 
-int rv_app_usage_grouped(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_usage_by *by,
-                         json_object **out, rv_err **err)
+int rv_app_build_usage(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_usage_by *by,
+                       json_object **out, rv_err **err)
 {
     rv_buf list = RV_BUF_INIT(200), sql = RV_BUF_INIT(MAX_SQL);
 

@@ -25,7 +25,7 @@ RV_MUST_CHECK int rv_needs_add_label(struct rv_needs *needs, const char *label, 
 /** version NULL: any. RV_E_LIMIT: more than RV_TASK_MAX_NEEDS, for what a task needs. */
 RV_MUST_CHECK int rv_needs_add_capability(struct rv_needs *needs, const char *name, const char *version, rv_err **err);
 /** Is one need met by what is offered? A capability has to have the same major version, and may be newer. */
-bool rv_needs_met(const struct rv_needs *offers, const char *need);
+bool rv_needs_are_met(const struct rv_needs *offers, const char *need);
 /** An array of texts as JSON, and back: what a worker tells the store. */
 void rv_needs_write(const struct rv_needs *needs, rv_jw *w);
 /** out owns its texts: rv_needs_fini(). RV_E_PARSE, RV_E_INVALID: not such an array; RV_E_LIMIT, RV_E_NOMEM. */

@@ -38,7 +38,7 @@ struct rv_app {
 /* --- stores --- */
 /** Append the folder for what is kept on this machine, $XDG_STATE_HOME/reeve. RV_E_NOT_FOUND: the environment names
  *  none. */
-RV_MUST_CHECK int rv_app_state_folder(rv_buf *out, rv_err **err);
+RV_MUST_CHECK int rv_app_find_state_folder(rv_buf *out, rv_err **err);
 enum rv_app_store_use {
     RV_APP_STORE_READ,   /* nothing is changed; it must exist */
     RV_APP_STORE_MAKE,   /* made, with the folders of the default place, when it does not exist */
@@ -46,7 +46,7 @@ enum rv_app_store_use {
     RV_APP_STORE_FILL,   /* as _MAKE, for a copy: an unfinished one may be in it */
 };
 /** The store's file, appended. RV_E_NOT_FOUND: the environment does not say where the default place is. */
-RV_MUST_CHECK int rv_app_store_path(const struct rv_app *app, rv_buf *out, rv_err **err);
+RV_MUST_CHECK int rv_app_find_store_path(const struct rv_app *app, rv_buf *out, rv_err **err);
 /** Open the store of app as `use` says. RV_E_NOT_FOUND: there is none, and it is only made by _MAKE and _FILL (the hint
  *  says how to name another); RV_E_INVALID: `sync`; what reading the master keys says; else as rv_store_open(). */
 RV_MUST_CHECK int rv_app_store_open(const struct rv_app *app, enum rv_app_store_use use, rv_store **out, rv_err **err);
@@ -125,7 +125,7 @@ RV_MUST_CHECK int rv_app_sources_open(const struct rv_app *app, enum rv_app_stor
 RV_MUST_CHECK int rv_app_register_agents(const struct rv_app *app, rv_store *store, rv_err **err);
 void rv_app_sources_fini(struct rv_app_sources *s);
 /** app->schema_dir, which must be there, else P8_SCHEMA_DIR; *out NULL: none. */
-RV_MUST_CHECK int rv_app_schema_dir(const struct rv_app *app, const char **out, rv_err **err);
+RV_MUST_CHECK int rv_app_find_schema_dir(const struct rv_app *app, const char **out, rv_err **err);
 #define RV_APP_BUILT_IN "p8"
 /** A capability with nothing else loaded; name NULL: RV_APP_BUILT_IN, if it can be found; "": none. base_dir: folder of
  *  the pipeline; NULL: without one, so that no code of the current folder runs by its name alone. */
@@ -136,7 +136,7 @@ RV_MUST_CHECK int rv_app_open_built_in(const struct rv_app *app, const char *bas
  */
 RV_MUST_CHECK int rv_app_check_folder(const char *folder, rv_err **err); /* RV_E_NOT_FOUND */
 /** The file of the pipeline of that name, appended. RV_E_NOT_FOUND. */
-RV_MUST_CHECK int rv_app_pipeline_path(const char *folder, const char *name, rv_buf *out, rv_err **err);
+RV_MUST_CHECK int rv_app_find_pipeline_path(const char *folder, const char *name, rv_buf *out, rv_err **err);
 /** Calls each for every pipeline by name, sorted. RV_E_IO: the folder cannot be read; RV_E_LIMIT: it has too many. */
 RV_MUST_CHECK int rv_app_list_pipelines(const char *folder, int (*each)(void *self, const char *name, rv_err **err),
                                         void *self, rv_err **err);

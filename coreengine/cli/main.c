@@ -170,7 +170,7 @@ static int open_store(struct rv_cli *cli, rv_err **err)
     case RV_CLI_READS:
         return rv_app_store_open(&cli->app, RV_APP_STORE_READ, &cli->store, err);
     case RV_CLI_READS_IF_ANY:
-        rc = rv_app_store_path(&cli->app, &path, err); /* without a place nothing is known of what is stored */
+        rc = rv_app_find_store_path(&cli->app, &path, err); /* without a place nothing is known of what is stored */
         rv_buf_fini(&path);
         if (rc < 0)
             return rc;

@@ -38,7 +38,7 @@ void proto_flat_text(rv_protocol *p, struct proto_owner *by, rv_str text, say_fn
 {
     /* an object that comes late is a part of its own */
     int64_t part = by->is_late ? -by->reply - 1 : by->reply;
-    struct rv_chat_shown shown = rv_chat_sink_piece(&p->sink, &by->origin, part, text);
+    struct rv_chat_shown shown = rv_chat_sink_on_piece(&p->sink, &by->origin, part, text);
 
     if (shown.is_shown)
         say(p, &by->origin, &shown, out);
@@ -47,13 +47,13 @@ void proto_flat_text(rv_protocol *p, struct proto_owner *by, rv_str text, say_fn
 
 void proto_flat_replied(rv_protocol *p, struct proto_owner *by, bool failed, say_fn *out)
 {
-    rv_chat_sink_replied(&p->sink, &by->origin, failed);
+    rv_chat_sink_on_reply(&p->sink, &by->origin, failed);
     say_held(p, out);
 }
 
 void proto_flat_done(rv_protocol *p, struct proto_owner *by, bool failed, say_fn *out)
 {
-    rv_chat_sink_done(&p->sink, &by->origin, failed);
+    rv_chat_sink_on_done(&p->sink, &by->origin, failed);
     say_held(p, out);
 }
 
@@ -61,7 +61,7 @@ void proto_flat_end(rv_protocol *p, const struct rv_protocol_end *end, say_fn *o
 {
     bool any = false;
 
-    rv_chat_sink_end(&p->sink);
+    rv_chat_sink_on_end(&p->sink);
     for (size_t i = 0; i < p->n_owners; i++) {
         if (p->owners[i]->asked_by)
             continue;

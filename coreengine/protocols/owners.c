@@ -106,7 +106,7 @@ static struct proto_owner *add_owner(rv_protocol *p, char *visit, const char *ag
         .child_text = p->opts.child_text >= 0 && p->opts.child_text < RV_N_CHILD_TEXTS ? p->opts.child_text
                                                                                        : RV_CHILD_TEXT_FINAL};
     if (p->ops->can_be_whole) /* one text out of all: see flat.c */
-        rv_chat_sink_asks(&p->sink, &speaker);
+        rv_chat_sink_on_ask(&p->sink, &speaker);
     return o;
 }
 

@@ -11,7 +11,7 @@ static int write_agent(void *self, const char *name, const struct rv_agents_foun
                        rv_err **err)
 {
     (void)err;
-    rv_app_agent_json(name, found, NULL, fault, self);
+    rv_app_agent_write(name, found, NULL, fault, self);
     return 0;
 }
 
@@ -31,7 +31,7 @@ int srv_tools(struct srv_call *c, rv_err **err)
     static const char *const members[] = {"name", "description", "risk", "category"};
     json_object *caps = NULL, *tools, *part;
 
-    int rc = rv_app_capabilities(c->handles->sources.plugins, &caps, err);
+    int rc = rv_app_build_capabilities(c->handles->sources.plugins, &caps, err);
     if (rc < 0)
         return rc;
     rv_jw w = srv_call_json(c, 200);

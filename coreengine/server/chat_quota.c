@@ -94,7 +94,7 @@ int srv_chat_quota(struct srv_call *c, rv_err **err)
     struct rv_quota_limit limits[RV_QUOTA_MAX_LIMITS];
     struct look k = {.limits = limits, .now_us = srv_now_us()};
 
-    k.n = q ? rv_quotas_limits(q, c->who.tenant, c->who.user, limits) : 0;
+    k.n = q ? rv_quotas_collect_limits(q, c->who.tenant, c->who.user, limits) : 0;
     if (k.n == 0)
         return 0;
     int rc = look(&k, c, true, err);

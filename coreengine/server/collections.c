@@ -218,7 +218,7 @@ static int write_message(void *self, const struct rv_message *m, rv_err **err)
     const struct messages *l = self;
 
     (void)err;
-    rv_app_message_json(l->session, m, l->w);
+    rv_app_message_write(l->session, m, l->w);
     return 0;
 }
 
@@ -245,7 +245,7 @@ static int write_session(struct srv_call *c, const char *id, bool with_messages,
         rv_jw_kv_text(w, "name", row.name);
         rv_jw_key(w, "session");
     }
-    rv_app_session_json(&row, w);
+    rv_app_session_write(&row, w);
     rv_session_row_fini(&row);
     if (with_messages) {
         rv_jw_key(w, "messages");

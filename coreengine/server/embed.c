@@ -78,7 +78,7 @@ static int embed_here(struct embedding *e, rv_err **err)
 
 static int embed(struct embedding *e, rv_err **err)
 {
-    const struct rv_knowledge_embedder embedder = rv_app_embedder(&e->c->app);
+    const struct rv_knowledge_embedder embedder = rv_app_make_embedder(&e->c->app);
     const char *name = rv_buf_cstr(&e->model);
 
     if (rv_embedding_is_local(name))

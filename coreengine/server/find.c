@@ -93,7 +93,7 @@ static int take_row(void *self, json_object *row, rv_err **err)
 
 static int by_meaning(struct search *s, const char *text, rv_err **err)
 {
-    const struct rv_knowledge_embedder embedder = rv_app_embedder(&s->c->app);
+    const struct rv_knowledge_embedder embedder = rv_app_make_embedder(&s->c->app);
     const struct rv_knowledge_search query = {.text = rv_str_of(text),
                                               .table = rv_str_of(s->kind->name),
                                               .min_similarity = LEAST_ALIKE,

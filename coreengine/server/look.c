@@ -76,7 +76,7 @@ int srv_pipeline_show(struct srv_call *c, rv_err **err)
     rv_buf path = RV_BUF_INIT(8192);
     struct rv_app_loaded l;
 
-    int rc = rv_app_pipeline_path(c->server->opts->pipelines, c->args[0], &path, err);
+    int rc = rv_app_find_pipeline_path(c->server->opts->pipelines, c->args[0], &path, err);
     if (rc == 0)
         rc = rv_app_load_plain(&c->app, rv_buf_cstr(&path), &opts, &l, err);
     rv_buf_fini(&path);

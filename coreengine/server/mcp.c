@@ -405,7 +405,8 @@ int srv_mcp_tools(struct srv_call *c, rv_err **err)
 {
     const struct rv_app_mcp_at at = at_of(c);
     json_object *list = json_object_new_array();
-    int rc = list ? rv_app_mcp_tools(&c->server->mcps->offer, &at, list, err) : RV_FAIL(err, RV_E_NOMEM, "list tools");
+    int rc =
+        list ? rv_app_mcp_add_tools(&c->server->mcps->offer, &at, list, err) : RV_FAIL(err, RV_E_NOMEM, "list tools");
 
     if (rc == 0) {
         rv_jw w = srv_call_json(c, 200);

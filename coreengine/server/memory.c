@@ -41,7 +41,7 @@ int srv_session_timeline(struct srv_call *c, rv_err **err)
     int rc = srv_call_int(c, "limit", 1, RV_APP_MAX_EVENTS, &limit, err);
 
     if (rc == 0)
-        rc = rv_app_timeline(c->store, &c->app.scope, c->args[0], limit, &out, err);
+        rc = rv_app_build_timeline(c->store, &c->app.scope, c->args[0], limit, &out, err);
     if (rc == 0)
         answer(c, 200, out);
     return rc;
@@ -83,7 +83,7 @@ int srv_moment_post(struct srv_call *c, rv_err **err)
 
     int rc = srv_body_text(c, "source_session_id", false, &what.session, err);
     if (rc == 0)
-        rc = rv_app_moment_session(c->store, &c->app.scope, &what, session, &row, err);
+        rc = rv_app_put_moment(c->store, &c->app.scope, &what, session, &row, err);
     if (rc < 0)
         return rc;
     rv_jw w = srv_call_json(c, 201);
@@ -97,7 +97,7 @@ int srv_moment_post(struct srv_call *c, rv_err **err)
 
 int srv_sessions_search(struct srv_call *c, rv_err **err)
 {
-    const struct rv_knowledge_embedder embedder = rv_app_embedder(&c->app);
+    const struct rv_knowledge_embedder embedder = rv_app_make_embedder(&c->app);
     struct rv_app_session_search search = {.page = 1, .size = 20, .embedder = &embedder};
     json_object *out = NULL, *given = NULL, *tags = rv_json_get_arr(c->body, "tags");
     const char *texts[RV_ENTITY_MAX_TAGS], *since = NULL;
@@ -160,7 +160,7 @@ int srv_usage_answers(struct srv_call *c, rv_err **err)
     if (rc == 0)
         rc = read_time(c, "until", &by.until_us, err);
     if (rc == 0)
-        rc = rv_app_usage_grouped(c->store, &c->app.scope, &by, &out, err);
+        rc = rv_app_build_usage(c->store, &c->app.scope, &by, &out, err);
     if (rc == 0)
         answer(c, 200, out);
     free(words);

@@ -124,7 +124,7 @@ static int write_schedule(struct srv_call *c, const char *word, int status, rv_e
     if (rc == RV_E_NOMEM || rv_code_is_scarce(rc))
         rc = RV_FAIL(err, rc, "read the times of schedule \"%s\"", word);
     else
-        rc = rv_app_firings(c->store, &c->app.scope, &row, SHOWN_FIRED, &firings, err);
+        rc = rv_app_build_firings(c->store, &c->app.scope, &row, SHOWN_FIRED, &firings, err);
     const struct rv_app_schedule_view view = {.row = &row,
                                               .times = has_times ? &times : NULL,
                                               .n_times = row.next_us > 0 ? SHOWN_TIMES : 0,
@@ -132,7 +132,7 @@ static int write_schedule(struct srv_call *c, const char *word, int status, rv_e
                                               .firings = firings};
     if (rc == 0) {
         rv_jw w = srv_call_json(c, status);
-        rc = rv_app_schedule_json(&view, &w, err);
+        rc = rv_app_schedule_write(&view, &w, err);
     }
     json_object_put(firings);
     if (has_times)
@@ -324,6 +324,6 @@ int srv_schedule_change(struct srv_call *c, rv_err **err)
     if (rc == 0)
         rc = srv_body_int(c, "priority", -RV_TASK_MAX_PRIORITY, RV_TASK_MAX_PRIORITY, &priority, err);
     if (rc == 0)
-        rc = rv_app_schedule_change(c->store, &c->app.scope, c->args[0], &when, has_priority ? &priority : NULL, err);
+        rc = rv_app_change_schedule(c->store, &c->app.scope, c->args[0], &when, has_priority ? &priority : NULL, err);
     return rc == 0 ? write_schedule(c, c->args[0], 200, err) : rc;
 }

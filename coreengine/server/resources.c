@@ -42,7 +42,7 @@ static int add_where(const struct srv_call *c, const struct rv_kind *kind, rv_st
     if (rc == 0)
         rc = srv_call_dup_text(c, word, &text, err);
     if (rc == 0 && text) {
-        rc = rv_app_entity_value(kind->name, word, text, &w->value, err);
+        rc = rv_app_entity_parse_value(kind->name, word, text, &w->value, err);
         if (rc == 0) {
             w->column = out->columns[out->filter.n_where++] = word;
             word = NULL;

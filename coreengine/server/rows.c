@@ -233,7 +233,7 @@ int srv_feedback(struct srv_call *c, rv_err **err)
 static int ask(struct srv_call *c, rv_str text, json_object **out, rv_err **err)
 {
     struct rv_app_query with;
-    int rc = rv_app_query_opts(&c->app, &with, err);
+    int rc = rv_app_query_init(&c->app, &with, err);
 
     return rc < 0 ? rc : rv_knowledge_query(c->store, &c->app.scope, text, &with.opts, out, NULL, err);
 }
@@ -340,7 +340,7 @@ int srv_query(struct srv_call *c, rv_err **err)
 static int write_task(void *self, const struct rv_task_row *row, rv_err **err)
 {
     (void)err;
-    rv_app_task_json(row, self);
+    rv_app_task_write(row, self);
     return 0;
 }
 
@@ -377,7 +377,7 @@ int srv_task_show(struct srv_call *c, rv_err **err)
     if (rc < 0)
         return rc;
     rv_jw w = srv_call_json(c, 200);
-    rc = rv_app_task_json_whole(c->store, &c->app.scope, &row, &w, err);
+    rc = rv_app_task_write_whole(c->store, &c->app.scope, &row, &w, err);
     rv_task_row_fini(&row);
     return rc;
 }
@@ -402,7 +402,7 @@ static int write_schedule(void *self, const struct rv_schedule_row *row, rv_err 
 {
     const struct rv_app_schedule_view view = {.row = row};
 
-    return rv_app_schedule_json(&view, self, err);
+    return rv_app_schedule_write(&view, self, err);
 }
 
 int srv_schedules_list(struct srv_call *c, rv_err **err)

@@ -260,7 +260,7 @@ int srv_run_load(struct srv_call *c, const char *name, struct rv_app_loaded *out
     rv_buf path = RV_BUF_INIT(8192), script = RV_BUF_INIT(8192);
 
     *state = NULL;
-    int rc = rv_app_pipeline_path(c->server->opts->pipelines, name, &path, err);
+    int rc = rv_app_find_pipeline_path(c->server->opts->pipelines, name, &path, err);
     if (rc == 0)
         rc = make_state(c, state, err);
     if (rc == 0 && c->server->opts->scripts) {
@@ -472,7 +472,7 @@ int srv_run_show(struct srv_call *c, rv_err **err)
 static int write_interrupt(void *self, const struct rv_interrupt_row *row, rv_err **err)
 {
     (void)err;
-    rv_app_interrupt_json(row, self);
+    rv_app_interrupt_write(row, self);
     return 0;
 }
 

@@ -240,7 +240,7 @@ static int read_finding(struct finding *f, rv_err **err)
     if (json_object_object_get_ex(f->c->body, "limit", NULL) &&
         (!rv_json_get_int(f->c->body, "limit", &f->limit) || f->limit < 1 || f->limit > 100))
         return RV_FAIL(err, RV_E_INVALID, "limit must be a whole number from 1 to 100");
-    const struct rv_knowledge_embedder embedder = rv_app_embedder(&f->c->app);
+    const struct rv_knowledge_embedder embedder = rv_app_make_embedder(&f->c->app);
     const struct rv_knowledge_search search = {.text = rv_str_of(f->query),
                                                .table = RV_STR_LIT("schemas"),
                                                .min_similarity = LEAST_ALIKE,

@@ -9,7 +9,7 @@
 static int write_session(void *self, const struct rv_session_row *row, rv_err **err)
 {
     (void)err;
-    rv_app_session_json(row, self);
+    rv_app_session_write(row, self);
     return 0;
 }
 
@@ -49,7 +49,7 @@ static int write_one(struct srv_call *c, const char *id, int status, rv_err **er
     if (rc < 0)
         return rc;
     rv_jw w = srv_call_json(c, status);
-    rv_app_session_json(&row, &w);
+    rv_app_session_write(&row, &w);
     rv_session_row_fini(&row);
     return 0;
 }
@@ -69,7 +69,7 @@ int srv_session_messages(struct srv_call *c, rv_err **err)
         rc = srv_call_int(c, "limit", 1, 100 * SRV_MAX_LIMIT, &filter.limit, err);
     if (rc == 0)
         rc = srv_call_int(c, "from", 1, INT64_MAX, &filter.from_seq, err);
-    return rc == 0 ? rv_app_messages_json(c->store, &c->app.scope, c->args[0], &filter, &w, err) : rc;
+    return rc == 0 ? rv_app_messages_write(c->store, &c->app.scope, c->args[0], &filter, &w, err) : rc;
 }
 
 int srv_session_export(struct srv_call *c, rv_err **err)
@@ -84,10 +84,10 @@ int srv_session_export(struct srv_call *c, rv_err **err)
     rv_jw w = srv_call_json(c, 200);
     rv_jw_obj(&w);
     rv_jw_key(&w, "session");
-    rv_app_session_json(&row, &w);
+    rv_app_session_write(&row, &w);
     rv_session_row_fini(&row);
     rv_jw_key(&w, "messages");
-    rc = rv_app_messages_json(c->store, &c->app.scope, c->args[0], &all, &w, err);
+    rc = rv_app_messages_write(c->store, &c->app.scope, c->args[0], &all, &w, err);
     rv_jw_obj_end(&w);
     rv_buf_puts(&name, "attachment; filename=\"session-");
     for (const char *p = c->args[0]; *p; p++)

@@ -234,7 +234,7 @@ static void tell_event(struct turn *t, rv_str line, json_object *event)
         rc = open_log(t, &err);
     if (rc == 0 && seq > 0 && is_of_answer(t, line)) {
         rc = srv_view_event(t->view, seq, line, event, &err);
-        rv_app_stream_event(t->log, line);
+        rv_app_stream_on_event(t->log, line);
     } else if (rc == 0) {
         rv_app_stream_note(t->log, "", line);
     }
@@ -262,7 +262,7 @@ bool srv_turn_on_delta(void *self, const struct rv_delta_from *from, const struc
 
     if (!t->log || t->is_told)
         return true;
-    rv_app_stream_delta(t->log, NULL, from, d);
+    rv_app_stream_on_delta(t->log, NULL, from, d);
     t->is_held = rv_app_stream_waiting(t->log) > MAX_UNKEPT || (t->st && srv_stream_is_full(t->st, MAX_UNTAKEN));
     return !t->is_held;
 }

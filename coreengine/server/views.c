@@ -155,7 +155,7 @@ static int take_pipeline(void *self, const char *name, rv_err **err)
     const struct rv_app_load_opts opts = {.store = s->c->store};
     rv_buf path = RV_BUF_INIT(8192);
     struct rv_app_loaded l;
-    int rc = rv_app_pipeline_path(s->c->server->opts->pipelines, name, &path, err);
+    int rc = rv_app_find_pipeline_path(s->c->server->opts->pipelines, name, &path, err);
 
     if (rc == 0)
         rc = rv_app_load_plain(&s->c->app, rv_buf_cstr(&path), &opts, &l, err);

@@ -86,7 +86,7 @@ static int count(const char *file, const char *store_path, int64_t *used)
 
     int rc = rv_app_quotas_open(&app, &q, &err);
     struct rv_quota_ask ask = {.user = "ann", .limits = limits, .run = "r", .fence = 1, .call_id = 1};
-    ask.n_limits = rv_quotas_limits(q, NULL, "ann", limits);
+    ask.n_limits = rv_quotas_collect_limits(q, NULL, "ann", limits);
     ask.counts[RV_QUOTA_RUNS] = ask.counts[RV_QUOTA_MODEL_CALLS] = 1;
     ask.reserves[RV_QUOTA_TOKENS] = 100;
     ask.now_us = INT64_C(1700000000000000);
@@ -285,8 +285,8 @@ static int run_changed(const char *path)
             continue;
         rc = rv_test_run(&app, &l, i, &opts, &report, &err);
         if (rc == 0)
-            rv_test_changes_note(changes, i, rv_test_passed(&report));
-        if (rc == 0 && !rv_test_passed(&report)) /* its run had no memory, and says so */
+            rv_test_changes_note(changes, i, rv_test_has_passed(&report));
+        if (rc == 0 && !rv_test_has_passed(&report)) /* its run had no memory, and says so */
             rc = RV_E_NOMEM;
         rv_test_report_fini(&report);
     }

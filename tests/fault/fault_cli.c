@@ -73,28 +73,28 @@ static void chat(int child_text, rv_buf *out)
     struct rv_chat_sink s;
 
     rv_chat_sink_init(&s);
-    rv_chat_sink_turn(&s);
-    rv_chat_sink_asks(&s, &(struct rv_chat_speaker){.child_text = child_text});
+    rv_chat_sink_on_turn(&s);
+    rv_chat_sink_on_ask(&s, &(struct rv_chat_speaker){.child_text = child_text});
     for (size_t i = 0; i < RV_COUNT(asked); i++) {
         asked[i] = (struct rv_origin){.agent = "asked", .depth = 1};
-        rv_chat_sink_asks(&s, &(struct rv_chat_speaker){.who = &asked[i], .child_text = child_text});
+        rv_chat_sink_on_ask(&s, &(struct rv_chat_speaker){.who = &asked[i], .child_text = child_text});
         for (int piece = 0; piece < 3; piece++) {
-            shown = rv_chat_sink_piece(&s, &asked[i], (int64_t)i + 2, RV_STR_LIT("w "));
+            shown = rv_chat_sink_on_piece(&s, &asked[i], (int64_t)i + 2, RV_STR_LIT("w "));
             write_words(&shown, out);
         }
         if (i < RV_COUNT(asked) / 2) {
-            rv_chat_sink_replied(&s, &asked[i], false);
-            rv_chat_sink_done(&s, &asked[i], false);
+            rv_chat_sink_on_reply(&s, &asked[i], false);
+            rv_chat_sink_on_done(&s, &asked[i], false);
         }
     }
-    rv_chat_sink_end(&s);
+    rv_chat_sink_on_end(&s);
     while (rv_chat_sink_next(&s, &who, &shown))
         write_words(&shown, out);
     for (int piece = 0; piece < 3; piece++) { /* it repeats them, or is not heard */
-        shown = rv_chat_sink_piece(&s, NULL, 99, RV_STR_LIT("w "));
+        shown = rv_chat_sink_on_piece(&s, NULL, 99, RV_STR_LIT("w "));
         write_words(&shown, out);
     }
-    rv_chat_sink_end(&s);
+    rv_chat_sink_on_end(&s);
     while (rv_chat_sink_next(&s, &who, &shown))
         write_words(&shown, out);
     rv_chat_sink_fini(&s);

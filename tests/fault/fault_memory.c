@@ -152,13 +152,13 @@ static int chunks(rv_store *s, rv_err **err)
 {
     struct rv_dream_chunks done;
 
-    return rv_app_dream_chunks(s, &ada, T0 + 5, &done, err);
+    return rv_app_dream_make_chunks(s, &ada, T0 + 5, &done, err);
 }
 
 static int context(rv_store *s, rv_err **err)
 {
     struct rv_dream_context c;
-    int rc = rv_app_dream_context(
+    int rc = rv_app_dream_build_context(
         s, &ada, &(const struct rv_dream_window){.days = 1, .max_tokens = RV_DREAM_TOKENS, .now_us = T0 + 5}, &c, err);
 
     if (rc == 0)

@@ -87,9 +87,9 @@ static int tell(rv_store *store, rv_err **err)
     if (rc == 0)
         rc = rv_app_times_of(&row, NULL, &times, err);
     if (rc == 0)
-        rc = rv_app_firings(store, &scope, &row, 0, &v.firings, err);
+        rc = rv_app_build_firings(store, &scope, &row, 0, &v.firings, err);
     if (rc == 0)
-        rc = rv_app_schedule_json(&v, &w, err);
+        rc = rv_app_schedule_write(&v, &w, err);
     if (rc == 0)
         rc = rv_buf_check(&text, "schedule", err);
     json_object_put(v.firings);
@@ -113,7 +113,7 @@ static int live(const char *pipeline_path, const char *script_path)
     if (rc == 0)
         rc = fire(&app, store, &err);
     if (rc == 0)
-        rc = rv_app_schedule_change(store, &scope, "runs", &(struct rv_app_when){.zone = "Asia/Tokyo"}, NULL, &err);
+        rc = rv_app_change_schedule(store, &scope, "runs", &(struct rv_app_when){.zone = "Asia/Tokyo"}, NULL, &err);
     if (rc == 0)
         rc = tell(store, &err);
     must((rc < 0) == (err != NULL));

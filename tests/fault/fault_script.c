@@ -83,7 +83,7 @@ static void tell(rv_recorder *r, const struct rv_script_reply *reply, int64_t id
         const struct rv_llm_delta d = {.kind = reply->deltas[i].is_thinking ? RV_LLM_DELTA_THINKING : RV_LLM_DELTA_TEXT,
                                        .text = reply->deltas[i].text};
         now_us += reply->deltas[i].delay_ms * 1000;
-        rv_recorder_delta(r, 0, id, &d, now_us);
+        rv_recorder_note_delta(r, 0, id, &d, now_us);
     }
     const struct rv_event ev = {.kind = is_model ? RV_EVENT_LLM_DONE : RV_EVENT_TOOL_DONE,
                                 .now_us = now_us,
@@ -95,7 +95,7 @@ static void tell(rv_recorder *r, const struct rv_script_reply *reply, int64_t id
                                 .retryable = reply->retryable,
                                 .llm = reply->answer};
     if (id != 3) /* nobody waited for that one */
-        rv_recorder_input(r, &ev);
+        rv_recorder_note_input(r, &ev);
 }
 
 static int record_calls(rv_recorder *r, enum rv_script_kind kind, const char *name, int64_t first_id, int64_t n,
@@ -127,13 +127,13 @@ static int record(void)
     if (rc == 0) {
         const struct rv_catalog catalog = rv_script_catalog(played, &rv_catalog_empty);
         rv_recorder_hide(r, pipeline);
-        rv_recorder_tools(r, pipeline, &catalog);
+        rv_recorder_note_tools(r, pipeline, &catalog);
         rc = record_calls(r, RV_SCRIPT_MODEL, "a", 1, 4, &err);
     }
     if (rc == 0)
         rc = record_calls(r, RV_SCRIPT_TOOL, "t", 100, 2, &err);
     if (rc == 0 && rv_script_answer(played, &answer.response, NULL))
-        rv_recorder_input(r, &answer);
+        rv_recorder_note_input(r, &answer);
     if (rc == 0)
         rc = rv_recorder_write(r, "recorded", recording, &err);
     rv_recorder_free(r);

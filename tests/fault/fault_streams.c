@@ -24,7 +24,7 @@ static void delta(rv_app_stream *st, enum rv_llm_delta_kind kind, const char *te
     const struct rv_delta_from from = {.call_id = 1};
     const struct rv_llm_delta d = {.kind = kind, .text = rv_str_of(text)};
 
-    rv_app_stream_delta(st, "s", &from, &d);
+    rv_app_stream_on_delta(st, "s", &from, &d);
 }
 
 static int scenario(rv_app_streams *w, const char *id, const char *note)
@@ -37,7 +37,7 @@ static int scenario(rv_app_streams *w, const char *id, const char *note)
     rv_err_free(err);
     if (rc < 0)
         return rc;
-    rv_app_stream_event(st, RV_STR_LIT("{\"seq\":1,\"type\":\"x\"}"));
+    rv_app_stream_on_event(st, RV_STR_LIT("{\"seq\":1,\"type\":\"x\"}"));
     delta(st, RV_LLM_DELTA_TEXT, note);
     delta(st, RV_LLM_DELTA_THINKING, note);
     for (int i = 0; i < N_NOTES; i++)

@@ -295,7 +295,7 @@ static int judge_crashes(struct slot *s, const struct rv_run_row *row, bool *is_
 {
     struct batch *b = s->b;
     int64_t crashes = 0;
-    int rc = rv_app_crashes(b->store, &b->opts->app->scope, row, rv_app_now_us(), &crashes, err);
+    int rc = rv_app_count_crashes(b->store, &b->opts->app->scope, row, rv_app_now_us(), &crashes, err);
 
     if (rc < 0 || crashes < RV_APP_CRASHES)
         return rc;

@@ -325,7 +325,7 @@ static int open_store(struct rv_app_chat *c, rv_err **err)
 static int open_agents(struct rv_app_chat *c, rv_err **err)
 {
     const char *dir = NULL;
-    int rc = rv_app_schema_dir(c->app, &dir, err);
+    int rc = rv_app_find_schema_dir(c->app, &dir, err);
     const struct rv_agents_opts opts = {.store = c->store,
                                         .plugins = c->loaded.plugins,
                                         .dirs = &dir,

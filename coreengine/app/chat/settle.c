@@ -162,7 +162,7 @@ int chat_end_left(rv_chat *chat, rv_err **err)
     return 0;
 }
 
-int rv_chat_waiting(rv_chat *chat, char run_id[RV_STORE_MAX_ID + 1], rv_err **err)
+int rv_chat_find_waiting(rv_chat *chat, char run_id[RV_STORE_MAX_ID + 1], rv_err **err)
 {
     struct chat_left left = {.n = 0};
 

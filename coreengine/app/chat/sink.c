@@ -152,7 +152,7 @@ void rv_chat_sink_fini(struct rv_chat_sink *s)
     *s = (struct rv_chat_sink){0};
 }
 
-void rv_chat_sink_run(struct rv_chat_sink *s)
+void rv_chat_sink_on_run(struct rv_chat_sink *s)
 {
     drop_parts(s);
     drop_authors(s);
@@ -163,9 +163,9 @@ void rv_chat_sink_run(struct rv_chat_sink *s)
     rv_buf_clear(&s->held);
 }
 
-void rv_chat_sink_turn(struct rv_chat_sink *s)
+void rv_chat_sink_on_turn(struct rv_chat_sink *s)
 {
-    rv_chat_sink_run(s);
+    rv_chat_sink_on_run(s);
     s->has_said = false;
 }
 
@@ -191,7 +191,7 @@ static struct rv_chat_author *author_of(struct rv_chat_sink *s, const struct rv_
     return v;
 }
 
-void rv_chat_sink_asks(struct rv_chat_sink *s, const struct rv_chat_speaker *speaker)
+void rv_chat_sink_on_ask(struct rv_chat_sink *s, const struct rv_chat_speaker *speaker)
 {
     struct rv_chat_author *v = author_of(s, speaker->who);
 
@@ -367,13 +367,13 @@ static void end_parts(struct rv_chat_sink *s, const struct rv_origin *who, bool 
         s->is_taken = false;
 }
 
-void rv_chat_sink_end(struct rv_chat_sink *s)
+void rv_chat_sink_on_end(struct rv_chat_sink *s)
 {
     end_parts(s, NULL, true);
 }
 
-struct rv_chat_shown rv_chat_sink_piece(struct rv_chat_sink *s, const struct rv_origin *who, int64_t call_id,
-                                        rv_str text)
+struct rv_chat_shown rv_chat_sink_on_piece(struct rv_chat_sink *s, const struct rv_origin *who, int64_t call_id,
+                                           rv_str text)
 {
     const struct rv_chat_shown nothing = {0};
     struct rv_chat_author *v = author_of(s, who);
@@ -391,7 +391,7 @@ struct rv_chat_shown rv_chat_sink_piece(struct rv_chat_sink *s, const struct rv_
     return speak(s, who, call_id, text);
 }
 
-void rv_chat_sink_replied(struct rv_chat_sink *s, const struct rv_origin *who, bool failed)
+void rv_chat_sink_on_reply(struct rv_chat_sink *s, const struct rv_origin *who, bool failed)
 {
     struct rv_chat_author *v = find(s, who);
 
@@ -405,7 +405,7 @@ void rv_chat_sink_replied(struct rv_chat_sink *s, const struct rv_origin *who, b
     rv_buf_clear(&v->reply);
 }
 
-void rv_chat_sink_done(struct rv_chat_sink *s, const struct rv_origin *who, bool failed)
+void rv_chat_sink_on_done(struct rv_chat_sink *s, const struct rv_origin *who, bool failed)
 {
     const struct rv_chat_author *v = find(s, who);
 

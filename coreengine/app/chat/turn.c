@@ -117,8 +117,8 @@ struct rv_history_opts rv_chat_history_opts(const struct rv_chat_settings *setti
     return o;
 }
 
-int rv_chat_moment_opts(const struct rv_chat_settings *settings, const struct rv_agentdoc *doc,
-                        struct rv_moment_opts *out, rv_err **err)
+int rv_chat_choose_moment_opts(const struct rv_chat_settings *settings, const struct rv_agentdoc *doc,
+                               struct rv_moment_opts *out, rv_err **err)
 {
     *out = settings->moments;
     if (doc->moment_max_inject != RV_UNSET)
@@ -165,7 +165,7 @@ static int set_conversation(rv_chat *chat, const struct chat_call *call, rv_err 
         c->has_routing = true;
         c->routing = *call->routing;
     }
-    int rc = rv_chat_moment_opts(&chat->opts.settings, a->declared.doc, &c->moment_opts, err);
+    int rc = rv_chat_choose_moment_opts(&chat->opts.settings, a->declared.doc, &c->moment_opts, err);
     if (rc == 0)
         rc = rv_conversation_check(c, err);
     if (rc < 0)

@@ -72,7 +72,7 @@ static void check_tool(struct conform *c, json_object *tool)
     check_bounds(c, name, input, "", 0);
 }
 
-/* cap: one element of rv_app_capabilities(). */
+/* cap: one element of rv_app_build_capabilities(). */
 static void check_specs(struct conform *c, json_object *cap)
 {
     static const char *const seeing[] = {"hooks", "policies", "routes"};
@@ -339,7 +339,7 @@ static void note_loaded(struct conform *c, json_object *cap)
 
 static int look(struct conform *c, rv_plugins *plugins, json_object **list, rv_err **err)
 {
-    int rc = rv_app_capabilities(plugins, list, err);
+    int rc = rv_app_build_capabilities(plugins, list, err);
     json_object *cap = rc == 0 ? json_object_array_get_idx(*list, 0) : NULL;
 
     if (rc < 0)

@@ -23,7 +23,7 @@ void app_conform_keep(struct conform *c, enum rv_conform_rule rule); /* one that
 /** A broken rule by the message of who found it: the loader, or the judge of a call. */
 void app_conform_note_err(struct conform *c, enum rv_conform_rule otherwise, const char *entry, const rv_err *why);
 
-/* calls.c: what happens in calls. cap: one element of rv_app_capabilities(). */
+/* calls.c: what happens in calls. cap: one element of rv_app_build_capabilities(). */
 RV_MUST_CHECK int app_conform_calls(struct conform *c, rv_plugins *p, json_object *cap, rv_err **err);
 
 #endif

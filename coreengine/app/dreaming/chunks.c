@@ -201,8 +201,8 @@ static int build(rv_store *store, const struct rv_store_scope *scope, const char
     return rc;
 }
 
-int rv_app_dream_chunks(rv_store *store, const struct rv_store_scope *scope, int64_t now_us,
-                        struct rv_dream_chunks *out, rv_err **err)
+int rv_app_dream_make_chunks(rv_store *store, const struct rv_store_scope *scope, int64_t now_us,
+                             struct rv_dream_chunks *out, rv_err **err)
 {
     struct dream_sessions sessions;
     int rc = dream_check_user(scope, err);

@@ -172,8 +172,8 @@ static int add_section(size_t i, struct section *s, int64_t max_tokens, struct r
     return rv_buf_check(&out->text, "what was done lately", err);
 }
 
-int rv_app_dream_context(rv_store *store, const struct rv_store_scope *scope, const struct rv_dream_window *window,
-                         struct rv_dream_context *out, rv_err **err)
+int rv_app_dream_build_context(rv_store *store, const struct rv_store_scope *scope,
+                               const struct rv_dream_window *window, struct rv_dream_context *out, rv_err **err)
 {
     int rc = dream_check_user(scope, err);
 

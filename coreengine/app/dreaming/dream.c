@@ -46,7 +46,7 @@ int app_dream_id(const struct rv_store_scope *scope, const struct rv_app_dream *
 
 /* --- its pipeline --- */
 
-int rv_app_dream_pipeline(const char *agent, rv_buf *out, rv_err **err)
+int rv_app_dream_write_pipeline(const char *agent, rv_buf *out, rv_err **err)
 {
     if (!rv_agentdoc_is_name(rv_str_of(agent)))
         return RV_FAIL(err, RV_E_INVALID, "\"%s\" is not the name of an agent", agent);
@@ -92,7 +92,7 @@ static int load(struct rv_app_run *run, const struct rv_app_dream *dream, struct
 {
     rv_buf text = RV_BUF_INIT(MAX_PIPELINE);
     struct rv_app_load_opts opts = {.script = dream->script, .keeps = true, .store = run->store};
-    int rc = rv_app_dream_pipeline(agent_of(dream), &text, err);
+    int rc = rv_app_dream_write_pipeline(agent_of(dream), &text, err);
 
     opts.text = rv_buf_str(&text);
     if (rc == 0)

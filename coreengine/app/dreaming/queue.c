@@ -34,7 +34,7 @@ static int take_tenant(void *self, json_object *row, rv_err **err)
     return RV_STORE_ENOUGH;
 }
 
-int rv_app_dream_agents(rv_store *store, const struct rv_store_scope *scope, json_object **out, rv_err **err)
+int rv_app_dream_find_agents(rv_store *store, const struct rv_store_scope *scope, json_object **out, rv_err **err)
 {
     const char *tenant = scope->tenant ? scope->tenant : RV_STORE_TENANT;
     const struct rv_store_scope all = {.tenant = tenant};
@@ -202,7 +202,7 @@ int rv_app_dream_enqueue(rv_store *store, const struct rv_store_scope *scope, co
     const struct rv_store_scope tenant = {.tenant = scope->tenant};
     struct users users = {.items = NULL};
     json_object *agents = NULL;
-    int rc = rv_app_dream_agents(store, scope, &agents, err);
+    int rc = rv_app_dream_find_agents(store, scope, &agents, err);
 
     if (rc == 0 && scope->user)
         rc = dream_check_user(scope, err);

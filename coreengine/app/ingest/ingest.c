@@ -197,7 +197,7 @@ static int put_moment(const struct ingest *in, json_object *moment, int64_t now_
         .moment = moment, .session = in->opts->session, .now_us = now_us, .rand = rv_rand_system()};
     char session[RV_STORE_MAX_ID + 1];
     json_object *row = NULL;
-    int rc = rv_app_moment_session(in->opts->store, &in->own, &what, session, &row, err);
+    int rc = rv_app_put_moment(in->opts->store, &in->own, &what, session, &row, err);
 
     json_object_put(row);
     return rc;

@@ -298,8 +298,8 @@ int app_mcp_tools_list(const struct rv_app_mcp_opts *opts, const struct rv_app_m
     return rc;
 }
 
-int rv_app_mcp_tools(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, json_object *list,
-                     rv_err **err)
+int rv_app_mcp_add_tools(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at *at, json_object *list,
+                         rv_err **err)
 {
     bool has_more = true;
     int rc = 0;

@@ -20,7 +20,7 @@ static int look_into(void *self, const char *file, rv_err **err)
     struct rv_app_loaded l;
     rv_buf path = RV_BUF_INIT(8192);
     rv_err *why = NULL;
-    int rc = rv_app_pipeline_path(w->opts->pipelines, file, &path, &why);
+    int rc = rv_app_find_pipeline_path(w->opts->pipelines, file, &path, &why);
 
     if (rc == 0)
         rc = rv_app_load_plain(w->at->app, rv_buf_cstr(&path), &plain, &l, &why);

@@ -68,7 +68,7 @@ static int add_pipeline(void *self, const char *name, rv_err **err)
 {
     struct listing *l = self;
     rv_buf path = RV_BUF_INIT(8192);
-    int rc = rv_app_pipeline_path(l->opts->pipelines, name, &path, err);
+    int rc = rv_app_find_pipeline_path(l->opts->pipelines, name, &path, err);
 
     if (rc == 0)
         rc = add(l, OFFER_PIPELINE, "", name, rv_buf_cstr(&path), err);

@@ -173,10 +173,10 @@ static int write_session(const struct rv_app_mcp_at *at, const char *id, rv_buf 
     rv_jw w = rv_jw_on(out);
     rv_jw_obj(&w);
     rv_jw_key(&w, "session");
-    rv_app_session_json(&row, &w);
+    rv_app_session_write(&row, &w);
     rv_session_row_fini(&row);
     rv_jw_key(&w, "messages");
-    rc = rv_app_messages_json(at->sources->store, &at->app->scope, id, &all, &w, err);
+    rc = rv_app_messages_write(at->sources->store, &at->app->scope, id, &all, &w, err);
     rv_jw_obj_end(&w);
     return rc;
 }

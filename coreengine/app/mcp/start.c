@@ -85,7 +85,7 @@ static int check_arguments(const struct rv_app_mcp_at *at, const struct offer *o
 /* Also a query that fails has a result. */
 static int answer_query(const struct rv_app_mcp_at *at, json_object *arguments, json_object **out, rv_err **err)
 {
-    const struct rv_knowledge_embedder embedder = rv_app_embedder(at->app);
+    const struct rv_knowledge_embedder embedder = rv_app_make_embedder(at->app);
     const struct rv_knowledge_opts opts = {.embedder = &embedder, .max_bytes = MCP_MAX_RESULT / 2};
     const struct mcp_about about = {.tool = "query", .scope = &at->app->scope, .now_us = rv_app_now_us()};
     json_object *query = NULL, *answer = NULL;

@@ -259,8 +259,8 @@ static int write_pair(rv_store *store, struct pair *p, rv_err **err)
     return rc;
 }
 
-int rv_app_moment_session(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_moment_session *opts,
-                          char *session, json_object **out, rv_err **err)
+int rv_app_put_moment(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_moment_session *opts,
+                      char *session, json_object **out, rv_err **err)
 {
     struct pair p = {.owner = {scope->tenant ? scope->tenant : RV_STORE_TENANT, scope->user ? scope->user : ""},
                      .what = opts};

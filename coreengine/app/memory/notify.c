@@ -70,7 +70,7 @@ static int write_moment(struct telling *t, rv_err **err)
     what.description = rv_buf_cstr(&description);
     int rc = rv_buf_check(&description, "the description of a session", err);
     if (rc == 0)
-        rc = rv_app_moment_session(t->store, &t->owner, &what, t->session, &row, err);
+        rc = rv_app_put_moment(t->store, &t->owner, &what, t->session, &row, err);
     if (rc == 0) {
         snprintf(t->moment, RV_STORE_MAX_ID + 1, "%s", rv_json_text_or(row, "id", ""));
         rc = rv_store_redate_entity(t->store, &t->owner,

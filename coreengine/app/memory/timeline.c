@@ -169,8 +169,8 @@ static int tell(struct timeline *t, json_object **out, rv_err **err)
     return rc;
 }
 
-int rv_app_timeline(rv_store *store, const struct rv_store_scope *scope, const char *session, int64_t limit,
-                    json_object **out, rv_err **err)
+int rv_app_build_timeline(rv_store *store, const struct rv_store_scope *scope, const char *session, int64_t limit,
+                          json_object **out, rv_err **err)
 {
     struct rv_session_row row = {0};
     struct timeline t = {.limit = limit};

@@ -136,8 +136,8 @@ static const char *get_variable(void *self, const char *name)
     return getenv(name);
 }
 
-int rv_app_embed_target(rv_str provider, const char *model, const char *base_url, struct rv_embed_target *out,
-                        rv_err **err)
+int rv_app_find_embed_target(rv_str provider, const char *model, const char *base_url, struct rv_embed_target *out,
+                             rv_err **err)
 {
     struct rv_provider_env env = {get_variable, NULL};
     json_object *options = NULL;

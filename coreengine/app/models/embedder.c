@@ -61,7 +61,7 @@ static int embed(void *self, const char *provider, const rv_str *texts, size_t n
     int rc = read_name(provider, &name, err);
 
     if (rc == 0)
-        rc = rv_app_embed_target(name.provider, name.model, NULL, &target, err);
+        rc = rv_app_find_embed_target(name.provider, name.model, NULL, &target, err);
     if (rc == 0)
         rc = rv_app_embed(self, &target,
                           &(const struct rv_embed_texts){.texts = texts, .n = n, .dimensions = name.dimensions}, &rows,
@@ -75,16 +75,16 @@ static int embed(void *self, const char *provider, const rv_str *texts, size_t n
     return rc;
 }
 
-struct rv_knowledge_embedder rv_app_embedder(const struct rv_app *app)
+struct rv_knowledge_embedder rv_app_make_embedder(const struct rv_app *app)
 {
     return (struct rv_knowledge_embedder){embed, (void *)app};
 }
 
-int rv_app_query_opts(const struct rv_app *app, struct rv_app_query *out, rv_err **err)
+int rv_app_query_init(const struct rv_app *app, struct rv_app_query *out, rv_err **err)
 {
     const char *natural = rv_app_variable(NATURAL);
 
-    *out = (struct rv_app_query){.embedder = rv_app_embedder(app)};
+    *out = (struct rv_app_query){.embedder = rv_app_make_embedder(app)};
     out->opts.embedder = &out->embedder;
     if (natural && !rv_rem_natural_of(rv_str_of(natural), &out->opts.natural))
         return RV_FAIL(err, RV_E_INVALID, NATURAL " must be reject, search or sql, not \"%.60s\"", natural);
@@ -98,7 +98,7 @@ int rv_app_check_embedder(const char *provider, rv_err **err)
     int rc = rv_embedding_is_local(provider) ? 0 : read_name(provider, &name, err);
 
     if (rc == 0 && name.model)
-        rc = rv_app_embed_target(name.provider, name.model, NULL, &target, err);
+        rc = rv_app_find_embed_target(name.provider, name.model, NULL, &target, err);
     rv_embed_target_fini(&target);
     free(name.model);
     return rc;

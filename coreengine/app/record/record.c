@@ -232,7 +232,7 @@ void rv_recorder_hide(rv_recorder *r, const struct rv_pipeline *p)
     r->failed |= app_record_secrets_of(&r->secrets, p, NULL) < 0;
 }
 
-void rv_recorder_tools(rv_recorder *r, const struct rv_pipeline *p, const struct rv_catalog *c)
+void rv_recorder_note_tools(rv_recorder *r, const struct rv_pipeline *p, const struct rv_catalog *c)
 {
     r->failed |= declare_all(r->declared, p, c, NULL) < 0;
 }
@@ -282,7 +282,7 @@ static void end_call(rv_recorder *r, struct rv_record_call *c)
     *c = r->calls[--r->n_calls];
 }
 
-void rv_recorder_event(rv_recorder *r, const struct rv_effect *e, rv_str line)
+void rv_recorder_note_event(rv_recorder *r, const struct rv_effect *e, rv_str line)
 {
     json_object *json = NULL;
     const char *name = NULL, *time = NULL;
@@ -315,7 +315,7 @@ static int room_for_piece(struct rv_record_call *c)
     return rv_has_room(&c->pieces, &c->cap_pieces, c->n_pieces + 1, sizeof *c->pieces) ? 0 : RV_E_NOMEM;
 }
 
-void rv_recorder_delta(rv_recorder *r, int stage, int64_t call_id, const struct rv_llm_delta *d, int64_t now_us)
+void rv_recorder_note_delta(rv_recorder *r, int stage, int64_t call_id, const struct rv_llm_delta *d, int64_t now_us)
 {
     struct rv_record_call *c = call_of(r, call_id);
 
@@ -337,7 +337,7 @@ void rv_recorder_delta(rv_recorder *r, int stage, int64_t call_id, const struct 
 
 /* --- what the run is told --- */
 
-void rv_recorder_request(rv_recorder *r, const struct rv_pipeline *p, const struct rv_effect *e)
+void rv_recorder_note_request(rv_recorder *r, const struct rv_pipeline *p, const struct rv_effect *e)
 {
     char key[24], hash[RV_HASH_MAX];
 
@@ -405,7 +405,7 @@ static int add_answer(rv_recorder *r, const struct rv_response *response, rv_err
     return rc == 0 ? add_copy(entry, "data", response->data, err) : rc;
 }
 
-void rv_recorder_input(rv_recorder *r, const struct rv_event *ev)
+void rv_recorder_note_input(rv_recorder *r, const struct rv_event *ev)
 {
     int rc = 0;
 
@@ -437,7 +437,7 @@ static int end_calls(rv_recorder *r, rv_err **err)
     return rc;
 }
 
-void rv_recorder_run_over(rv_recorder *r)
+void rv_recorder_end_run(rv_recorder *r)
 {
     r->failed |= end_calls(r, NULL) < 0;
 }

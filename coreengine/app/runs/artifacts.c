@@ -118,14 +118,14 @@ static void write_members(const struct rv_app_artifact *a, rv_jw *w)
     rv_jw_kv_text(w, "created_at", metadata ? rv_json_text_or(metadata, "created_at", "") : "");
 }
 
-void rv_app_artifact_json(const struct rv_app_artifact *artifact, rv_jw *w)
+void rv_app_artifact_write(const struct rv_app_artifact *artifact, rv_jw *w)
 {
     rv_jw_obj(w);
     write_members(artifact, w);
     rv_jw_obj_end(w);
 }
 
-int rv_app_artifact_content(const struct rv_app_artifact *artifact, json_object **out, rv_err **err)
+int rv_app_artifact_parse_content(const struct rv_app_artifact *artifact, json_object **out, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_VALUE, .what = "content of an artifact"};
     json_object *content = NULL;
@@ -141,10 +141,10 @@ int rv_app_artifact_content(const struct rv_app_artifact *artifact, json_object 
     return rc;
 }
 
-int rv_app_artifact_json_whole(const struct rv_app_artifact *artifact, rv_jw *w, rv_err **err)
+int rv_app_artifact_write_whole(const struct rv_app_artifact *artifact, rv_jw *w, rv_err **err)
 {
     json_object *metadata = rv_json_get_obj(artifact->about, "metadata"), *content = NULL;
-    int rc = rv_app_artifact_content(artifact, &content, err);
+    int rc = rv_app_artifact_parse_content(artifact, &content, err);
 
     if (rc < 0)
         return rc;
@@ -188,7 +188,7 @@ static int read_file(json_object *file, struct rv_app_artifact_file *out, rv_err
     return 0;
 }
 
-int rv_app_artifact_part(json_object *part, struct rv_app_artifact_file *out, rv_err **err)
+int rv_app_artifact_read_part(json_object *part, struct rv_app_artifact_file *out, rv_err **err)
 {
     json_object *value = NULL;
 
@@ -216,7 +216,7 @@ static bool is_plain(char c)
            c == '.';
 }
 
-void rv_app_artifact_name(const char *text, rv_buf *out)
+void rv_app_artifact_write_name(const char *text, rv_buf *out)
 {
     size_t before = out->len;
 

@@ -298,7 +298,7 @@ static int next_record(const struct rv_app_comparison *c, struct rv_app_side *s,
     return rc;
 }
 
-bool rv_app_at_end(const struct rv_app_side *s)
+bool rv_app_is_at_end(const struct rv_app_side *s)
 {
     return s->seq > s->row.n_records;
 }
@@ -326,8 +326,8 @@ static int compare_records(struct rv_app_comparison *c, rv_err **err)
             rc = next_record(c, &c->b, err);
         if (rc < 0)
             return rc;
-        if (rv_app_at_end(&c->a) || rv_app_at_end(&c->b)) {
-            c->same = rv_app_at_end(&c->a) && rv_app_at_end(&c->b);
+        if (rv_app_is_at_end(&c->a) || rv_app_is_at_end(&c->b)) {
+            c->same = rv_app_is_at_end(&c->a) && rv_app_is_at_end(&c->b);
             return 0;
         }
         bool differ = first_difference(c->a.tree, c->b.tree, &c->at);
@@ -438,12 +438,12 @@ static void write_json_side(const char *key, const char *seq, const char *record
     if (same)
         return;
     rv_jw_key(w, seq);
-    if (rv_app_at_end(s))
+    if (rv_app_is_at_end(s))
         rv_jw_null(w);
     else
         rv_jw_int(w, s->seq);
     rv_jw_key(w, record);
-    if (rv_app_at_end(s))
+    if (rv_app_is_at_end(s))
         rv_jw_null(w);
     else
         rv_jw_raw(w, rv_buf_str(&s->line));

@@ -41,7 +41,7 @@ static int take(struct search *s, int64_t seq, rv_err **err)
     s->out->seq = seq;
     int rc = rv_buf_check(&s->out->state, "state", err);
     if (rc == 0)
-        rc = rv_app_script_at(&s->script, &s->out->script_at, err);
+        rc = rv_app_script_build_position(&s->script, &s->out->script_at, err);
     return rc < 0 ? rc : FOUND;
 }
 

@@ -14,7 +14,7 @@ static void put_str(rv_jw *w, const char *key, rv_str text)
         rv_jw_null(w);
 }
 
-void rv_app_interrupt_json(const struct rv_interrupt_row *row, rv_jw *w)
+void rv_app_interrupt_write(const struct rv_interrupt_row *row, rv_jw *w)
 {
     rv_jw_obj(w);
     rv_jw_kv_text(w, "id", row->id);
@@ -34,7 +34,7 @@ void rv_app_interrupt_json(const struct rv_interrupt_row *row, rv_jw *w)
     rv_jw_obj_end(w);
 }
 
-void rv_app_interrupt_count_json(const struct rv_interrupt_count *c, rv_jw *w)
+void rv_app_interrupt_count_write(const struct rv_interrupt_count *c, rv_jw *w)
 {
     rv_jw_obj(w);
     rv_jw_kv_text(w, "kind", c->kind);

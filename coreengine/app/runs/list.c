@@ -103,7 +103,7 @@ static int count_crashes(rv_store *store, const struct rv_store_scope *scope, st
         struct rv_run_row row = e->row;
         rv_err *cause = NULL;
         row.id = e->id;
-        int rc = rv_app_crashes(store, scope, &row, now_us, &e->crashes, &cause);
+        int rc = rv_app_count_crashes(store, scope, &row, now_us, &e->crashes, &cause);
         if (rc == RV_E_NOMEM) {
             rv_err_pass(err, cause);
             return rc;

@@ -94,7 +94,7 @@ int rv_app_script_pass_effect(struct rv_app_script *s, const struct rv_effect *e
     return rv_engine_pass_script(s->script, s->pipeline, s->begin.scripted, e, err);
 }
 
-int rv_app_script_at(const struct rv_app_script *s, json_object **out, rv_err **err)
+int rv_app_script_build_position(const struct rv_app_script *s, json_object **out, rv_err **err)
 {
     *out = NULL;
     return s->script ? rv_script_build_position(s->script, out, err) : 0;

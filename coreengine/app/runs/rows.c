@@ -44,7 +44,7 @@ static void put_json(rv_jw *w, const char *key, rv_str text, const char *empty)
     json_object_put(json);
 }
 
-void rv_app_session_json(const struct rv_session_row *row, rv_jw *w)
+void rv_app_session_write(const struct rv_session_row *row, rv_jw *w)
 {
     rv_jw_obj(w);
     rv_jw_kv_text(w, "id", row->id);
@@ -79,7 +79,7 @@ static void put_count(rv_jw *w, const char *key, int64_t n)
         rv_jw_int(w, n);
 }
 
-void rv_app_message_json(const char *session, const struct rv_message *m, rv_jw *w)
+void rv_app_message_write(const char *session, const struct rv_message *m, rv_jw *w)
 {
     rv_jw_obj(w);
     rv_jw_kv_text(w, "id", m->id);
@@ -119,12 +119,12 @@ static int write_message(void *self, const struct rv_message *m, rv_err **err)
     struct messages *l = self;
 
     (void)err;
-    rv_app_message_json(l->session, m, l->w);
+    rv_app_message_write(l->session, m, l->w);
     return 0;
 }
 
-int rv_app_messages_json(rv_store *store, const struct rv_store_scope *scope, const char *session,
-                         const struct rv_message_filter *filter, rv_jw *w, rv_err **err)
+int rv_app_messages_write(rv_store *store, const struct rv_store_scope *scope, const char *session,
+                          const struct rv_message_filter *filter, rv_jw *w, rv_err **err)
 {
     struct messages l = {session, w};
 
@@ -157,8 +157,8 @@ const char *rv_app_agent_mode(const struct rv_agentdoc *doc)
     return rv_agentdoc_is_structured(doc, RV_UNSET) ? "structured" : "conversational";
 }
 
-void rv_app_agent_json(const char *name, const struct rv_agents_found *found, const char *hidden, const rv_err *fault,
-                       rv_jw *w)
+void rv_app_agent_write(const char *name, const struct rv_agents_found *found, const char *hidden, const rv_err *fault,
+                        rv_jw *w)
 {
     const struct rv_agentdoc *doc = found->doc;
 
@@ -232,7 +232,7 @@ static int add_all_fields(json_object *capabilities, rv_err **err)
     return rc;
 }
 
-int rv_app_capabilities(rv_plugins *plugins, json_object **out, rv_err **err)
+int rv_app_build_capabilities(rv_plugins *plugins, json_object **out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_LIST);
     rv_jw w = rv_jw_on(&text);
@@ -308,7 +308,7 @@ static void write_brought(json_object *cap, rv_jw *w)
     }
 }
 
-int rv_app_providers(rv_plugins *plugins, json_object **out, rv_err **err)
+int rv_app_build_providers(rv_plugins *plugins, json_object **out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_LIST);
     rv_jw w = rv_jw_on(&text);
@@ -316,7 +316,7 @@ int rv_app_providers(rv_plugins *plugins, json_object **out, rv_err **err)
     size_t n;
     const struct rv_provider_info *list = rv_provider_list(&n);
 
-    int rc = rv_app_capabilities(plugins, &caps, err);
+    int rc = rv_app_build_capabilities(plugins, &caps, err);
     if (rc < 0)
         return rc;
     rv_jw_arr(&w);

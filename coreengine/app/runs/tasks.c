@@ -37,7 +37,7 @@ static void put_members(const struct rv_task_row *row, rv_jw *w)
     rv_app_put_time(w, "updated_at", row->updated_us);
 }
 
-void rv_app_task_json(const struct rv_task_row *row, rv_jw *w)
+void rv_app_task_write(const struct rv_task_row *row, rv_jw *w)
 {
     rv_jw_obj(w);
     put_members(row, w);
@@ -66,8 +66,8 @@ static int put_event(void *self, const struct rv_task_event *e, rv_err **err)
     return 0;
 }
 
-int rv_app_task_json_whole(rv_store *store, const struct rv_store_scope *scope, const struct rv_task_row *row, rv_jw *w,
-                           rv_err **err)
+int rv_app_task_write_whole(rv_store *store, const struct rv_store_scope *scope, const struct rv_task_row *row,
+                            rv_jw *w, rv_err **err)
 {
     int rc;
 
@@ -81,7 +81,7 @@ int rv_app_task_json_whole(rv_store *store, const struct rv_store_scope *scope, 
     return rc;
 }
 
-void rv_app_lane_json(const struct rv_task_lane *lane, rv_jw *w)
+void rv_app_lane_write(const struct rv_task_lane *lane, rv_jw *w)
 {
     rv_jw_obj(w);
     rv_jw_kv_text(w, "tenant_id", lane->tenant);

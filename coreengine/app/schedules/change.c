@@ -48,7 +48,7 @@ static int change_it(rv_store *store, const struct rv_store_scope *scope, const 
     return rc;
 }
 
-int rv_app_schedule_change(rv_store *store, const struct rv_store_scope *scope, const char *word,
+int rv_app_change_schedule(rv_store *store, const struct rv_store_scope *scope, const char *word,
                            const struct rv_app_when *when, const int64_t *priority, rv_err **err)
 {
     int rc;

@@ -250,7 +250,7 @@ static int fire_row(struct firing *f, rv_zones *zones, rv_err **err)
     int rc = rv_app_times_of(f->row, zones, &times, err);
     if (rc < 0)
         return rc;
-    rc = rv_app_plan(&times, f->row->next_us, f->now_us, &f->plan, err);
+    rc = rv_app_times_plan(&times, f->row->next_us, f->now_us, &f->plan, err);
     if (rc == 0 && f->plan.is_late)
         rc = skip(f, err);
     else if (rc == 0)

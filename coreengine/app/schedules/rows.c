@@ -21,7 +21,7 @@ static int put_times(const struct rv_app_schedule_view *v, rv_jw *w, rv_err **er
     return rc;
 }
 
-int rv_app_schedule_json(const struct rv_app_schedule_view *v, rv_jw *w, rv_err **err)
+int rv_app_schedule_write(const struct rv_app_schedule_view *v, rv_jw *w, rv_err **err)
 {
     const struct rv_schedule_row *row = v->row;
     int rc = 0;
@@ -83,8 +83,8 @@ static int take_firing(void *self, const struct rv_firing *f, rv_err **err)
     return b.rc;
 }
 
-int rv_app_firings(rv_store *store, const struct rv_store_scope *scope, const struct rv_schedule_row *row,
-                   int64_t limit, json_object **out, rv_err **err)
+int rv_app_build_firings(rv_store *store, const struct rv_store_scope *scope, const struct rv_schedule_row *row,
+                         int64_t limit, json_object **out, rv_err **err)
 {
     struct firings list = {.row = row, .list = json_object_new_array()};
 

@@ -90,7 +90,8 @@ static int last_until(const struct rv_app_times *t, int64_t first_us, int64_t no
     return rc;
 }
 
-int rv_app_plan(const struct rv_app_times *t, int64_t next_us, int64_t now_us, struct rv_app_plan *out, rv_err **err)
+int rv_app_times_plan(const struct rv_app_times *t, int64_t next_us, int64_t now_us, struct rv_app_plan *out,
+                      rv_err **err)
 {
     const int64_t too_late_us = now_us - RV_SCHEDULE_LATE_US;
     struct rv_app_plan p = {.planned_us = next_us, .since_us = next_us};

@@ -44,11 +44,11 @@ int app_dreaming_gather(const struct app_ask *a, rv_jw *w, rv_err **err)
     if (rc == 0)
         rc = int_of(a, "max_tokens", &tokens, err);
     if (rc == 0)
-        rc = rv_app_dream_chunks(a->store, &a->app.scope, now_us, &chunks, err);
+        rc = rv_app_dream_make_chunks(a->store, &a->app.scope, now_us, &chunks, err);
     if (rc == 0)
-        rc = rv_app_dream_context(a->store, &a->app.scope,
-                                  &(const struct rv_dream_window){.days = days, .max_tokens = tokens, .now_us = now_us},
-                                  &context, err);
+        rc = rv_app_dream_build_context(
+            a->store, &a->app.scope,
+            &(const struct rv_dream_window){.days = days, .max_tokens = tokens, .now_us = now_us}, &context, err);
     if (rc < 0)
         return rc;
     write(&chunks, &context, w);

@@ -54,7 +54,7 @@ int app_query(const struct app_ask *a, rv_jw *w, rv_err **err)
     if (rc == 0)
         rc = limit_of(a, &limit, err);
     if (rc == 0)
-        rc = rv_app_query_opts(&app, &with, err);
+        rc = rv_app_query_init(&app, &with, err);
     with.opts.max_bytes = MAX_BYTES;
     if (rc == 0)
         rc = rv_knowledge_query(a->store, &a->app.scope, rv_str_of(text), &with.opts, &answer, NULL, err);

@@ -28,7 +28,7 @@ static int put_moment(const struct app_ask *a, rv_jw *w, rv_err **err)
     if (rc == 0)
         rc = app_ask_text(a, "description", false, &what.description, err);
     if (rc == 0)
-        rc = rv_app_moment_session(a->store, &a->app.scope, &what, session, &row, err);
+        rc = rv_app_put_moment(a->store, &a->app.scope, &what, session, &row, err);
     if (rc == 0 && !rv_json_get_text(row, "id", &id))
         rc = RV_FAIL(err, RV_E_INTERNAL, "a moment without an id");
     if (rc == 0) {
@@ -191,7 +191,7 @@ static int new_job(const struct rv_app_services *s, const struct row *row, const
     const struct rv_app *app = s->app;
     const char *files = app->files ? app->files : app_env("REEVE_FILES");
     RV_AUTO(rv_buf_fini) rv_buf path = RV_BUF_INIT(4096);
-    int rc = s->scratch || row->needs_none ? 0 : rv_app_store_path(app, &path, err);
+    int rc = s->scratch || row->needs_none ? 0 : rv_app_find_store_path(app, &path, err);
 
     if (rc < 0)
         return rc;

@@ -85,7 +85,7 @@ static int write_one(void *self, const struct rv_schedule_row *row, rv_err **err
 {
     const struct rv_app_schedule_view view = {.row = row};
 
-    return rv_app_schedule_json(&view, self, err);
+    return rv_app_schedule_write(&view, self, err);
 }
 
 int app_schedules_list(const struct app_ask *a, rv_jw *w, rv_err **err)

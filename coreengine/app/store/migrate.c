@@ -37,7 +37,7 @@ int rv_app_migrate_store(const struct rv_app *app, bool is_dry, struct rv_app_mi
     rv_store *store = NULL;
 
     memset(out, 0, sizeof *out);
-    int rc = rv_app_store_path(app, &path, err);
+    int rc = rv_app_find_store_path(app, &path, err);
     if (rc == 0)
         rc = look(rv_buf_cstr(&path), out, err);
     if (rc == 0)

@@ -392,7 +392,7 @@ static void add(struct rv_app_stream *st, const char *word, rv_str rest)
 }
 
 /* Lines of the engine begin with {"seq":17, */
-void rv_app_stream_event(rv_app_stream *st, rv_str line)
+void rv_app_stream_on_event(rv_app_stream *st, rv_str line)
 {
     static const char head[] = "{\"seq\":";
     size_t n = sizeof head - 1, end = n;
@@ -414,7 +414,7 @@ void rv_app_stream_note(rv_app_stream *st, const char *word, rv_str json)
     add(st, head, json);
 }
 
-void rv_app_stream_again(rv_app_stream *st, int64_t seq)
+void rv_app_stream_on_again(rv_app_stream *st, int64_t seq)
 {
     char number[32];
 
@@ -476,8 +476,8 @@ static void add_other(struct rv_app_stream *st, const char *stage, const struct 
     st->n_lines++;
 }
 
-void rv_app_stream_delta(rv_app_stream *st, const char *stage, const struct rv_delta_from *from,
-                         const struct rv_llm_delta *d)
+void rv_app_stream_on_delta(rv_app_stream *st, const char *stage, const struct rv_delta_from *from,
+                            const struct rv_llm_delta *d)
 {
     bool is_text =
         d->kind == RV_LLM_DELTA_TEXT || d->kind == RV_LLM_DELTA_THINKING || d->kind == RV_LLM_DELTA_TOOL_ARGUMENTS;

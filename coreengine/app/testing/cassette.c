@@ -212,12 +212,12 @@ static void on_piece(void *self, const struct rv_delta_from *from, const struct 
 {
     struct rv_cassette *c = self;
 
-    rv_recorder_delta(c->recorder, from->stage, from->call_id, d, rv_engine_now_us(c->engine));
+    rv_recorder_note_delta(c->recorder, from->stage, from->call_id, d, rv_engine_now_us(c->engine));
 }
 
 static void on_input(void *self, const struct rv_event *ev)
 {
-    rv_recorder_input(((struct rv_cassette *)self)->recorder, ev);
+    rv_recorder_note_input(((struct rv_cassette *)self)->recorder, ev);
 }
 
 static void on_effect(void *self, const struct rv_effects *all, const struct rv_effect *e)
@@ -225,7 +225,7 @@ static void on_effect(void *self, const struct rv_effects *all, const struct rv_
     struct rv_cassette *c = self;
 
     (void)all;
-    rv_recorder_request(c->recorder, c->pipeline, e);
+    rv_recorder_note_request(c->recorder, c->pipeline, e);
 }
 
 void app_cassette_record(struct rv_cassette *c, struct rv_exec_opts *x)
@@ -238,7 +238,7 @@ void app_cassette_record(struct rv_cassette *c, struct rv_exec_opts *x)
     }
     c->pipeline = x->pipeline;
     rv_recorder_hide(c->recorder, x->pipeline);
-    rv_recorder_tools(c->recorder, x->pipeline, &catalog);
+    rv_recorder_note_tools(c->recorder, x->pipeline, &catalog);
     x->on_piece = on_piece;
     x->on_input = on_input;
     x->on_effect = on_effect;

@@ -273,7 +273,7 @@ static int name_file(const struct rv_app_loaded *l, const char *variant, rv_buf 
     int rc = rv_buf_check(&name, "the name of a file", err);
     rv_buf_fini(&name);
     if (rc == 0)
-        rc = rv_app_state_folder(out, err);
+        rc = rv_app_find_state_folder(out, err);
     rv_buf_printf(out, "/tests/%s", hash);
     return rc < 0 ? rc : rv_buf_check(out, "path", err);
 }

@@ -169,7 +169,7 @@ static void hit_route(rv_coverage *c, int stage, json_object *event)
 }
 
 /* Decisions are announced in sequential runs only; a routed failure shows in how the stage ended, in both. */
-void rv_coverage_event(rv_coverage *c, const struct rv_effect *e, rv_str line)
+void rv_coverage_note_event(rv_coverage *c, const struct rv_effect *e, rv_str line)
 {
     const struct rv_json_opts opts = {.max_bytes = TEST_MAX_LINE, .max_depth = RV_STATE_MAX_DEPTH};
     json_object *event = NULL;

@@ -177,7 +177,7 @@ static int read_vote(struct judging *j, enum rv_run_status status, json_object *
 
 static void on_event(void *self, const struct rv_effect *e, rv_str line)
 {
-    rv_recorder_event(self, e, line);
+    rv_recorder_note_event(self, e, line);
 }
 
 static int run_vote(struct judging *j, const struct rv_pipeline *p, int64_t number, json_object *vote, rv_err **err)
@@ -204,7 +204,7 @@ static int run_vote(struct judging *j, const struct rv_pipeline *p, int64_t numb
     if (rc == 0)
         rc = rv_engine_wait(place->engine, exec, err);
     if (place->cassette->recorder)
-        rv_recorder_run_over(place->cassette->recorder);
+        rv_recorder_end_run(place->cassette->recorder);
     if (rc == 0)
         rc = app_test_read_state(rv_exec_envelope(exec), &state, err);
     if (rc == 0)

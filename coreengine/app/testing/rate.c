@@ -12,7 +12,7 @@ bool rv_test_rate_holds(const struct rv_test_rate *r)
 
 /* Wilson's score interval: unlike that of the normal approximation it is right for few runs and for rates near 0 and 1.
  * E. B. Wilson, Probable inference, the law of succession, and statistical inference, 1927. */
-void rv_test_rate_bounds(const struct rv_test_rate *r, double *low, double *high)
+void rv_test_rate_estimate_bounds(const struct rv_test_rate *r, double *low, double *high)
 {
     if (r->n <= 0) {
         *low = 0;

@@ -9,7 +9,7 @@
 
 #define MAX_SEEDS 1000 /* of one run: more than the votes of a judge */
 
-bool rv_test_passed(const struct rv_test_report *r)
+bool rv_test_has_passed(const struct rv_test_report *r)
 {
     return rv_test_rate_holds(&r->rate);
 }
@@ -68,7 +68,7 @@ static void on_event(void *self, const struct rv_effect *e, rv_str line)
     struct observer *o = self;
 
     if (o->cassette.recorder)
-        rv_recorder_event(o->cassette.recorder, e, line);
+        rv_recorder_note_event(o->cassette.recorder, e, line);
     if (o->rc < 0)
         return;
     app_test_recent_note(&o->recent, e, line);
@@ -79,7 +79,7 @@ static void on_event(void *self, const struct rv_effect *e, rv_str line)
     else if (e->emit == RV_EMIT_STAGE_SKIPPED)
         o->rc = rv_json_push_take(o->skipped, json_object_new_int(e->stage), &o->err);
     if (o->coverage)
-        rv_coverage_event(o->coverage, e, line);
+        rv_coverage_note_event(o->coverage, e, line);
 }
 
 /* A failure that the model or the way to it may not have the next time; it is not worth a cassette. */
@@ -335,7 +335,7 @@ static int run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, stru
     o->report->status = rv_exec_status(o->exec);
     o->report->duration_ms = (rv_engine_now_us(o->engine) - start_us) / RV_US_PER_MS;
     if (is_recorded)
-        rv_recorder_run_over(o->cassette.recorder);
+        rv_recorder_end_run(o->cassette.recorder);
     rc = read_end(l->pipeline, rv_exec_envelope(o->exec), o, n_before, err);
     if (rc == 0 && test->judge.rubric)
         rc = ask_judge(l, o->engine, x.script, rv_exec_envelope(o->exec), o, err);

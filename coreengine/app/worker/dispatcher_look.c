@@ -16,7 +16,7 @@
 static bool can_serve(const struct rv_worker *w, const struct rv_task_class *c)
 {
     for (size_t i = 0; i < c->n_needs; i++)
-        if (!rv_needs_met(&w->offers, c->needs[i]))
+        if (!rv_needs_are_met(&w->offers, c->needs[i]))
             return false;
     return true;
 }

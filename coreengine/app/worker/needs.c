@@ -110,7 +110,7 @@ static bool is_met(const char *offered, const char *needed)
     return true;
 }
 
-bool rv_needs_met(const struct rv_needs *offers, const char *need)
+bool rv_needs_are_met(const struct rv_needs *offers, const char *need)
 {
     const char *at = strncmp(need, CAPABILITY, strlen(CAPABILITY)) == 0 ? strrchr(need, '@') : NULL;
     bool any_version = !at && strncmp(need, CAPABILITY, strlen(CAPABILITY)) == 0;

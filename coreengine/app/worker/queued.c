@@ -72,7 +72,7 @@ static int look_at_worker(void *self, const struct rv_worker_row *row, rv_err **
         return rc;
     q->n_workers++;
     for (size_t i = 0; i < q->needs.n && i < RV_COUNT(f->met); i++) {
-        bool met = rv_needs_met(&offers, q->needs.items[i]);
+        bool met = rv_needs_are_met(&offers, q->needs.items[i]);
         f->met[i] = f->met[i] || met;
         n_met += met;
     }

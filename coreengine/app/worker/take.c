@@ -58,7 +58,7 @@ static int judge_crashes(struct work_taker *t, struct work_job *j, const struct 
 
     if (row->n_records <= 1 || row->cancel_requested)
         return 0;
-    int rc = rv_app_crashes(t->store, &j->app.scope, row, now_us, &j->crashes, err);
+    int rc = rv_app_count_crashes(t->store, &j->app.scope, row, now_us, &j->crashes, err);
     if (rc < 0 || j->crashes < RV_APP_CRASHES)
         return rc;
     j->is_apart = j->app.host_program != NULL;

@@ -184,7 +184,7 @@ static void on_event(void *self, const struct rv_effect *e, rv_str line)
     if (o->on_event)
         o->on_event(o->self_event, j, line);
     if (j->log)
-        rv_app_stream_event(j->log, line);
+        rv_app_stream_on_event(j->log, line);
 }
 
 static bool on_delta(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)
@@ -192,7 +192,7 @@ static bool on_delta(void *self, const struct rv_delta_from *from, const struct 
     struct work_job *j = self;
 
     if (j->log)
-        rv_app_stream_delta(j->log, j->loaded.pipeline->agents[from->stage].name, from, d);
+        rv_app_stream_on_delta(j->log, j->loaded.pipeline->agents[from->stage].name, from, d);
     return true;
 }
 
@@ -200,7 +200,7 @@ static void begin_stream(struct work_job *j, rv_app_stream *log)
 {
     j->log = log;
     if (!j->answers)
-        rv_app_stream_again(log, rv_exec_last_seq(j->exec));
+        rv_app_stream_on_again(log, rv_exec_last_seq(j->exec));
 }
 
 static void on_ended(void *self, rv_exec *x, int rc, const rv_err *err)

@@ -15,7 +15,7 @@
 
 static int path_of(rv_buf *out)
 {
-    int rc = rv_app_state_folder(out, NULL);
+    int rc = rv_app_find_state_folder(out, NULL);
 
     rv_buf_puts(out, "/chat-lines");
     return rc < 0 ? rc : rv_buf_check(out, "path", NULL);

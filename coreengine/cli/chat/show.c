@@ -63,7 +63,7 @@ void cli_chat_show_free(rv_chat_show *s)
 
 void cli_chat_show_begin(rv_chat_show *s)
 {
-    rv_chat_sink_turn(&s->sink);
+    rv_chat_sink_on_turn(&s->sink);
     if (s->md)
         cli_md_begin(s->md);
     s->agent[0] = '\0';
@@ -195,7 +195,7 @@ static void write_held(rv_chat_show *s)
 bool cli_chat_show_delta(rv_chat_show *s, const struct rv_delta_from *from, const struct rv_llm_delta *d)
 {
     if (d->kind == RV_LLM_DELTA_TEXT) {
-        const struct rv_chat_shown shown = rv_chat_sink_piece(&s->sink, from->origin, from->call_id, d->text);
+        const struct rv_chat_shown shown = rv_chat_sink_on_piece(&s->sink, from->origin, from->call_id, d->text);
         if (shown.is_shown)
             write_words(s, from->origin, &shown);
         write_held(s);
@@ -215,7 +215,7 @@ void cli_chat_show_effect(rv_chat_show *s, const struct rv_effect *e)
                                             .child_text = how == RV_UNSET ? RV_CHILD_TEXT_FINAL : how,
                                             .resets = a->session.child_text_resets};
 
-    rv_chat_sink_asks(&s->sink, &speaker);
+    rv_chat_sink_on_ask(&s->sink, &speaker);
     if (e->origin)
         return;
     rv_str name = rv_utf8_cut(rv_str_of(a->declared.name[0] ? a->declared.name : a->name), RV_AGENTDOC_MAX_NAME);
@@ -457,11 +457,11 @@ void cli_chat_show_event(rv_chat_show *s, const struct rv_effect *e, rv_str line
         return;
     bool failed = rv_json_text_or(event, "error", "")[0] != '\0';
     if (e->emit == RV_EMIT_PIPELINE_STARTED)
-        rv_chat_sink_run(&s->sink);
+        rv_chat_sink_on_run(&s->sink);
     else if (e->emit == RV_EMIT_LLM_RESULT)
-        rv_chat_sink_replied(&s->sink, e->origin, failed);
+        rv_chat_sink_on_reply(&s->sink, e->origin, failed);
     else if (e->emit == RV_EMIT_AGENT_COMPLETED)
-        rv_chat_sink_done(&s->sink, e->origin, failed);
+        rv_chat_sink_on_done(&s->sink, e->origin, failed);
     write_held(s);
     tell(s, e, event);
     json_object_put(event);
@@ -500,7 +500,7 @@ void cli_chat_show_end(rv_chat_show *s, const struct rv_chat_turn *turn)
 {
     rv_buf out = RV_BUF_INIT(2 * RV_LLM_MAX_REPLY);
 
-    rv_chat_sink_end(&s->sink);
+    rv_chat_sink_on_end(&s->sink);
     write_held(s);
     tell_acted(s); /* the turn ended before its call */
     end_call_line(s);

@@ -57,7 +57,7 @@ static int note_waiting(const struct rv_cli_chat *c, rv_err **err)
 
     if (rv_chat_is_new(c->in.chat) && !cli_value(c->cli, "session"))
         return 0;
-    int rc = rv_chat_waiting(c->in.chat, run_id, err);
+    int rc = rv_chat_find_waiting(c->in.chat, run_id, err);
     if (rc == 0 && run_id[0])
         rc = rv_store_list_pending(c->in.store, &c->cli->app.scope, run_id, take_question, &a, err);
     if (rc == 0 && a.text.len > 0) {
@@ -229,7 +229,7 @@ static void say_usage(const struct rv_cli_chat *c, const struct rv_usage *u)
     rv_app_write_count(&text, u->output_tokens);
     rv_buf_puts(&text, " out");
     if (u->cost_micro_usd > 0) /* 0: no price is known, or there is none */
-        rv_buf_printf(&text, ", %s", rv_app_money(u->cost_micro_usd, money));
+        rv_buf_printf(&text, ", %s", rv_app_format_money(u->cost_micro_usd, money));
     rv_buf_printf(&text, "%s\n", c->cli->err_color ? "\033[0m" : "");
     cli_say_text(&text);
 }

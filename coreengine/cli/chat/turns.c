@@ -165,7 +165,7 @@ int cli_chat_write_usage(struct rv_cli_chat *c, rv_buf *out, rv_err **err)
         cli_table_add_int(table, row->answers);
         cli_table_add_int(table, row->input);
         cli_table_add_int(table, row->output);
-        cli_table_add_text(table, rv_app_money(row->micro_usd, money));
+        cli_table_add_text(table, rv_app_format_money(row->micro_usd, money));
         cli_table_add(table, rv_buf_str(&time));
         rv_buf_fini(&time);
     }
@@ -192,7 +192,7 @@ int cli_chat_write_cost(struct rv_cli_chat *c, rv_buf *out, rv_err **err)
         all.micro_usd += t->rows[i].micro_usd;
     }
     if (rc == 0) {
-        rv_buf_printf(out, "%s for %lld answer%s: ", rv_app_money(all.micro_usd, money), (long long)all.answers,
+        rv_buf_printf(out, "%s for %lld answer%s: ", rv_app_format_money(all.micro_usd, money), (long long)all.answers,
                       all.answers == 1 ? "" : "s");
         rv_app_write_count(out, all.input);
         rv_buf_puts(out, " tokens in, ");
@@ -246,7 +246,7 @@ static int write_message(void *self, const struct rv_message *m, rv_err **err)
     struct document *d = self;
 
     if (d->json)
-        rv_app_message_json(d->session, m, d->json);
+        rv_app_message_write(d->session, m, d->json);
     else
         write_markdown(m, d->out);
     return rv_buf_check(d->out, "a conversation", err);

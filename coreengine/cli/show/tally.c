@@ -30,7 +30,7 @@ static void write_money(const struct rv_usage *u, rv_buf *b)
 {
     char text[RV_APP_MAX_MONEY];
 
-    rv_buf_printf(b, "%s%s", u->estimated ? "~" : "", rv_app_money(u->cost_micro_usd, text));
+    rv_buf_printf(b, "%s%s", u->estimated ? "~" : "", rv_app_format_money(u->cost_micro_usd, text));
 }
 
 void cli_spent_write(const struct rv_app_spent *s, rv_buf *b)

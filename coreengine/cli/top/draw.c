@@ -132,7 +132,7 @@ static void put_numbers(struct grid *g, size_t row, int64_t calls, const struct 
     at = g->text.len;
     rv_app_write_count(&g->text, used->input_tokens + used->output_tokens);
     end_cell(g, row, TOKENS, at);
-    put_text(g, row, COST, rv_app_money(used->cost_micro_usd, money));
+    put_text(g, row, COST, rv_app_format_money(used->cost_micro_usd, money));
 }
 
 static void put_row(struct grid *g, size_t row, const struct rv_app_top_row *r, int64_t now_us)

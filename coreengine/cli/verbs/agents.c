@@ -102,7 +102,7 @@ static int take_agent(void *self, const char *name, const struct rv_agents_found
     if (hidden)
         write_hidden(name, found, hidden, l->warnings);
     if (l->json)
-        rv_app_agent_json(name, found, hidden, fault, l->json);
+        rv_app_agent_write(name, found, hidden, fault, l->json);
     else if (l->names)
         rv_buf_printf(l->names, "%s\n", name);
     else
@@ -284,7 +284,7 @@ static int write_all(const struct layers *l, rv_err **err)
         .zone_minutes = cli_zone_minutes(),
         .history_opts = rv_chat_history_opts(&settings, l->doc)};
     if (rc == 0)
-        rc = rv_chat_moment_opts(&settings, l->doc, &c.moment_opts, err);
+        rc = rv_chat_choose_moment_opts(&settings, l->doc, &c.moment_opts, err);
     if (rc == 0) {
         write_heading(l, "system prompt: of the agent");
         rc = rv_agentdoc_write_prompt(l->doc, l->structured, l->out, err);

@@ -52,7 +52,7 @@ static int take_row(void *self, const struct rv_app_artifact *a, rv_err **err)
     if (l->table)
         add_row(l, a);
     else
-        rv_app_artifact_json(a, l->json);
+        rv_app_artifact_write(a, l->json);
     return 0;
 }
 
@@ -113,7 +113,7 @@ static int write_one(const struct rv_app_artifact *a, rv_buf *b, rv_err **err)
 {
     static const char *const keys[] = {"id", "title", "type", "stage", "sha256"};
     json_object *content = NULL, *parts;
-    int rc = rv_app_artifact_content(a, &content, err);
+    int rc = rv_app_artifact_parse_content(a, &content, err);
 
     for (size_t i = 0; i < RV_COUNT(keys) && rc == 0; i++) {
         rv_buf_printf(b, "%-8s  ", keys[i]);
@@ -134,7 +134,7 @@ static int take_one(void *self, const struct rv_app_artifact *a, rv_err **err)
 {
     struct one *o = self;
     rv_jw w = rv_jw_on(&o->text);
-    int rc = cli_flag(o->cli, "json") ? rv_app_artifact_json_whole(a, &w, err) : write_one(a, &o->text, err);
+    int rc = cli_flag(o->cli, "json") ? rv_app_artifact_write_whole(a, &w, err) : write_one(a, &o->text, err);
 
     if (rc == 0 && cli_flag(o->cli, "json"))
         rv_buf_putc(&o->text, '\n');
@@ -183,15 +183,15 @@ static void write_path(const struct saving *s, const struct rv_app_artifact *a, 
     rv_buf_puts(path, s->to);
     if (s->is_folder) {
         rv_buf_putc(path, '/');
-        rv_app_artifact_name(text_of(a, "title"), path);
+        rv_app_artifact_write_name(text_of(a, "title"), path);
         rv_buf_putc(path, '-');
-        rv_app_artifact_name(text_of(a, "id"), path);
+        rv_app_artifact_write_name(text_of(a, "id"), path);
         if (n > 1)
             rv_buf_printf(path, "-%zu", i + 1);
         if (file->name) {
             const char *slash = strrchr(file->name, '/');
             rv_buf_putc(path, '-');
-            rv_app_artifact_name(slash ? slash + 1 : file->name, path);
+            rv_app_artifact_write_name(slash ? slash + 1 : file->name, path);
         }
         if (file->extension[0])
             rv_buf_printf(path, ".%s", file->extension);
@@ -202,7 +202,7 @@ static int save_part(struct saving *s, const struct rv_app_artifact *a, json_obj
 {
     struct rv_app_artifact_file file = {.bytes = RV_BUF_INIT(MAX_CONTENT)};
     rv_buf path = RV_BUF_INIT(8192);
-    int rc = rv_app_artifact_part(json_object_array_get_idx(parts, i), &file, err);
+    int rc = rv_app_artifact_read_part(json_object_array_get_idx(parts, i), &file, err);
 
     if (rc == 0)
         write_path(s, a, i, json_object_array_length(parts), &file, &path);
@@ -221,7 +221,7 @@ static int take_saved(void *self, const struct rv_app_artifact *a, rv_err **err)
 {
     struct saving *s = self;
     json_object *content = NULL;
-    int rc = rv_app_artifact_content(a, &content, err);
+    int rc = rv_app_artifact_parse_content(a, &content, err);
     json_object *parts = rc == 0 ? rv_json_get_arr(content, "parts") : NULL;
     size_t n = parts ? json_object_array_length(parts) : 0;
 

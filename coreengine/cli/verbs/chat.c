@@ -64,7 +64,7 @@ static void record_pipeline(struct rv_cli_chat *c, const struct rv_pipeline *p)
     if (c->in.loaded.script)
         catalog = rv_script_catalog(c->in.loaded.script, &catalog);
     rv_recorder_hide(c->recorder, p);
-    rv_recorder_tools(c->recorder, p, &catalog);
+    rv_recorder_note_tools(c->recorder, p, &catalog);
 }
 
 /* A line of its own among what a person watches. */
@@ -114,7 +114,7 @@ static void on_event(void *self, const struct rv_effect *e, rv_str line)
     if (c->show)
         cli_chat_show_event(c->show, e, line);
     if (c->recorder)
-        rv_recorder_event(c->recorder, e, line);
+        rv_recorder_note_event(c->recorder, e, line);
 }
 
 static bool on_delta(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d)
@@ -132,7 +132,7 @@ static void on_piece(void *self, const struct rv_delta_from *from, const struct 
 {
     struct rv_cli_chat *c = self;
 
-    rv_recorder_delta(c->recorder, from->stage, from->call_id, d, rv_engine_now_us(c->in.engine));
+    rv_recorder_note_delta(c->recorder, from->stage, from->call_id, d, rv_engine_now_us(c->in.engine));
 }
 
 static void on_payload(void *self, int64_t call_id, const char *provider, rv_str body)
@@ -149,7 +149,7 @@ static void on_input(void *self, const struct rv_event *ev)
     struct rv_cli_chat *c = self;
 
     if (c->recorder)
-        rv_recorder_input(c->recorder, ev);
+        rv_recorder_note_input(c->recorder, ev);
 }
 
 /* What can be turned on later is always listened to. */
@@ -202,7 +202,7 @@ int cli_chat_turn(struct rv_cli_chat *c, rv_str message, const struct rv_respons
     if (rc < 0 && c->events && !c->has_end) /* it could not even begin */
         note_written(c, cli_tell_end(NULL, *err));
     if (c->recorder)
-        rv_recorder_run_over(c->recorder);
+        rv_recorder_end_run(c->recorder);
     if (c->show && rc == 0)
         cli_chat_show_end(c->show, out);
     if (!cli_out_rest()) /* before a line is asked for, by a library that writes by itself */

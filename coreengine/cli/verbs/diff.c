@@ -57,8 +57,8 @@ static void write_text(const struct rv_cli *cli, const struct rv_app_comparison 
     for (size_t i = 0; i < RV_APP_DIFF_CONTEXT; i++)
         if (c->context[i])
             write_line(" ", rv_str_of(c->context[i]), b);
-    write_line(red, rv_app_at_end(&c->a) ? RV_STR_LIT("(the end)") : rv_buf_str(&c->a.line), b);
-    write_line(green, rv_app_at_end(&c->b) ? RV_STR_LIT("(the end)") : rv_buf_str(&c->b.line), b);
+    write_line(red, rv_app_is_at_end(&c->a) ? RV_STR_LIT("(the end)") : rv_buf_str(&c->a.line), b);
+    write_line(green, rv_app_is_at_end(&c->b) ? RV_STR_LIT("(the end)") : rv_buf_str(&c->b.line), b);
     rv_buf_puts(b, plain);
     if (c->at.path.len) {
         rv_buf_printf(b, "they differ at %s\n", rv_buf_cstr(&c->at.path));

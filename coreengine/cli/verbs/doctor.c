@@ -160,7 +160,7 @@ static void check_store(const struct rv_cli *cli, struct checkup *c)
     rv_store *store = NULL;
     rv_err *err = NULL;
 
-    int rc = rv_app_store_path(&cli->app, &path, &err);
+    int rc = rv_app_find_store_path(&cli->app, &path, &err);
     if (rc < 0) {
         line(c, LEVEL_BAD, "store", "%s: runs need --store FILE or --no-store", rv_err_text(err));
         rv_err_free(err);

@@ -33,7 +33,7 @@ static int read_dream(struct rv_cli *cli, struct rv_app_dream *out, rv_err **err
 static int show(const struct rv_app_dream *dream, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
-    int rc = rv_app_dream_pipeline(dream->agent ? dream->agent : RV_DREAM_AGENT, &text, err);
+    int rc = rv_app_dream_write_pipeline(dream->agent ? dream->agent : RV_DREAM_AGENT, &text, err);
 
     return cli_print(rc, &text, err);
 }
@@ -128,7 +128,7 @@ static int list_dreamers(struct rv_cli *cli, json_object **out, rv_err **err)
     int rc = rv_app_store_open(&cli->app, RV_APP_STORE_MAKE, &store, err);
 
     if (rc == 0)
-        rc = rv_app_dream_agents(store, &cli->app.scope, out, err);
+        rc = rv_app_dream_find_agents(store, &cli->app.scope, out, err);
     rv_store_close(store);
     return rc;
 }

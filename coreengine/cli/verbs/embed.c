@@ -40,7 +40,7 @@ static int find_target(struct job *job, rv_err **err)
                              "`reeve inspect --providers` lists providers");
         return rc;
     }
-    return rv_app_embed_target((rv_str){model, (size_t)(colon - model)}, colon + 1, base, &job->target, err);
+    return rv_app_find_embed_target((rv_str){model, (size_t)(colon - model)}, colon + 1, base, &job->target, err);
 }
 
 /* --- what comes back --- */
@@ -222,7 +222,7 @@ static void pause_watching(void)
 
 static int embed_rows(struct rv_cli *cli, rv_err **err)
 {
-    const struct rv_knowledge_embedder embedder = rv_app_embedder(&cli->app);
+    const struct rv_knowledge_embedder embedder = rv_app_make_embedder(&cli->app);
     struct rv_knowledge_embed how = {
         .provider = cli_value(cli, "provider"), .embedder = &embedder, .clock = rv_clock_system()};
     struct rv_knowledge_embedded sum = {0};

@@ -118,7 +118,7 @@ static int read_conditions(struct rv_cli *cli, const char *option, struct condit
         c->columns[c->n] = column;
         c->where[c->n].column = column;
         c->n++;
-        rc = column ? rv_app_entity_value(cli->words[0], column, sign + 1, &c->where[c->n - 1].value, err)
+        rc = column ? rv_app_entity_parse_value(cli->words[0], column, sign + 1, &c->where[c->n - 1].value, err)
                     : RV_FAIL(err, RV_E_NOMEM, "read --%s", option);
     }
     return rc;

@@ -12,7 +12,7 @@
 static int list(struct rv_cli *cli, bool as_json, rv_err **err)
 {
     const struct rv_fn *filters[RV_FN_MAX];
-    size_t n = rv_fn_all(filters);
+    size_t n = rv_fn_collect(filters);
     rv_buf text = RV_BUF_INIT(MAX_LIST_BYTES);
     rv_jw w = rv_jw_on(&text);
 

@@ -22,7 +22,7 @@ static int read_rules(const struct rv_cli *cli, rv_retention **out, rv_err **err
         return rc;
     }
     rv_err *cause = NULL;
-    int rc = file ? 0 : rv_retention_path(&path, &cause);
+    int rc = file ? 0 : rv_retention_find_path(&path, &cause);
     if (rc == RV_E_NOT_FOUND) { /* no rules */
         rv_err_free(cause);
         cause = NULL;

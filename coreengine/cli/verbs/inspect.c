@@ -107,7 +107,7 @@ static int print_list(struct rv_cli *cli, rv_plugins *plugins, rv_err **err)
     bool providers = cli_flag(cli, "providers"), color = cli->out_color;
     json_object *list = NULL;
 
-    int rc = providers ? rv_app_providers(plugins, &list, err) : rv_app_capabilities(plugins, &list, err);
+    int rc = providers ? rv_app_build_providers(plugins, &list, err) : rv_app_build_capabilities(plugins, &list, err);
     if (rc == 0 && cli_flag(cli, "json")) {
         rv_json_write(list, &text);
         rv_buf_putc(&text, '\n');

@@ -52,7 +52,7 @@ static int take_row(void *self, const struct rv_interrupt_row *row, rv_err **err
     if (l->table)
         add_row(l, row);
     else
-        rv_app_interrupt_json(row, l->json);
+        rv_app_interrupt_write(row, l->json);
     return 0;
 }
 
@@ -124,7 +124,7 @@ static int take_count(void *self, const struct rv_interrupt_count *c, rv_err **e
     (void)err;
     l->n++;
     if (!l->table) {
-        rv_app_interrupt_count_json(c, l->json);
+        rv_app_interrupt_count_write(c, l->json);
         return 0;
     }
     cli_write_age(&age, l->now_us - c->oldest_us);

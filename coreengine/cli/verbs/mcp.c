@@ -262,7 +262,7 @@ static int inspect(struct rv_cli *cli, rv_err **err)
     if (t)
         rv_app_mcp_write_tool(t, true, &w);
     else
-        rc = rv_app_mcp_unknown(&l, cli->words[1], err);
+        rc = rv_app_mcp_fail_unknown(&l, cli->words[1], err);
     if (rc == 0)
         rc = rv_json_parse(rv_buf_str(&line), &(struct rv_json_opts){.max_bytes = MAX_TEXT_BYTES}, &value, err);
     if (rc == 0) {

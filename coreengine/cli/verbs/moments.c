@@ -226,7 +226,7 @@ static int add(struct rv_cli *cli, rv_err **err)
     int rc = given ? moment_of(cli, given, err) : RV_FAIL(err, RV_E_NOMEM, "write a moment");
 
     if (rc == 0)
-        rc = rv_app_moment_session(cli->store, &cli->app.scope, &what, session, &row, err);
+        rc = rv_app_put_moment(cli->store, &cli->app.scope, &what, session, &row, err);
     if (rc == 0 && cli_flag(cli, "json"))
         rc = write_line(row, &text, err);
     else if (rc == 0)
@@ -282,7 +282,7 @@ static int timeline(struct rv_cli *cli, rv_err **err)
     int rc = cli_int(cli, "limit", 1, RV_APP_MAX_EVENTS, &limit, err);
 
     if (rc == 0)
-        rc = rv_app_timeline(cli->store, &cli->app.scope, cli->words[0], limit, &rows, err);
+        rc = rv_app_build_timeline(cli->store, &cli->app.scope, cli->words[0], limit, &rows, err);
     if (rc == 0)
         rc = print_rows(cli, rows, columns, members, RV_COUNT(columns), err);
     json_object_put(rows);
@@ -315,7 +315,7 @@ static int search(struct rv_cli *cli, rv_err **err)
         {"SESSION", 0, false}, {"NAME", 40, false}, {"AGENT", 24, false}, {"AGE", 0, false}};
     static const char *const members[] = {"id", "name", "agent_name", "updated_at"};
     const char *tags[MAX_TAGS];
-    const struct rv_knowledge_embedder embedder = rv_app_embedder(&cli->app);
+    const struct rv_knowledge_embedder embedder = rv_app_make_embedder(&cli->app);
     struct rv_app_session_search s = {.name = cli->n_words > 0 ? cli->words[0] : NULL,
                                       .query = cli_value(cli, "about"),
                                       .embedder = &embedder,

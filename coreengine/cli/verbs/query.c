@@ -56,7 +56,7 @@ static void say_remarks(json_object *answer)
 static int ask(struct rv_cli *cli, rv_str text, json_object **out, struct rv_knowledge_fault *fault, rv_err **err)
 {
     struct rv_app_query with;
-    int rc = rv_app_query_opts(&cli->app, &with, err);
+    int rc = rv_app_query_init(&cli->app, &with, err);
 
     if (rc < 0 && fault)
         *fault = (struct rv_knowledge_fault){NULL, 0, 0};

@@ -189,7 +189,7 @@ static int find_watched(struct rv_cli *cli, struct watched *out, rv_err **err)
     out->paths[out->files.n++] = (char *)cli->words[0];
     if (script)
         out->paths[out->files.n++] = (char *)script;
-    int rc = rv_app_schema_dir(&cli->app, &agents, err);
+    int rc = rv_app_find_schema_dir(&cli->app, &agents, err);
     if (rc < 0 || !agents)
         return rc;
     rv_buf_printf(&out->agents, "%s/", agents);
@@ -395,7 +395,7 @@ static int resume_from_file(struct rv_cli *cli, const struct rv_response *respon
     rv_buf path = RV_BUF_INIT(4096);
     int claim = -1;
 
-    int rc = rv_runfile_path(cli->words[0], &path, err);
+    int rc = rv_runfile_find_path(cli->words[0], &path, err);
     if (rc == 0)
         rc = rv_runfile_claim(rv_buf_cstr(&path), &claim, err);
     if (rc == 0)
@@ -488,7 +488,7 @@ static int find_run_file(const struct rv_cli *cli, const struct rv_store_scope *
     struct rv_runfile file = {0};
     rv_err *why = NULL;
 
-    int rc = rv_runfile_path(cli->words[0], &path, &why);
+    int rc = rv_runfile_find_path(cli->words[0], &path, &why);
     if (rc == 0 && strcmp(rv_buf_cstr(&path), cli->words[0]) != 0 && scope->user) {
         rc = rv_runfile_read(rv_buf_cstr(&path), &file, &why);
         if (rc == 0)

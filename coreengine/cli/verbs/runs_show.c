@@ -98,7 +98,7 @@ static int take_artifact(void *self, const struct rv_app_artifact *a, rv_err **e
     const char *text = "";
 
     (void)err;
-    rv_app_artifact_json(a, &p->made_jw);
+    rv_app_artifact_write(a, &p->made_jw);
     rv_buf_puts(&p->made, "  ");
     cli_write_preview(rv_str_of(rv_json_get_text(a->about, "id", &text) ? text : ""), PREVIEW, &p->made);
     for (size_t i = 0; i < RV_COUNT(keys); i++) {

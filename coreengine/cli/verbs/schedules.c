@@ -236,7 +236,7 @@ static int take_schedule(void *self, const struct rv_schedule_row *row, rv_err *
     if (!cli_list_takes(&l->list))
         return 0;
     if (l->list.json)
-        return rv_app_schedule_json(&(const struct rv_app_schedule_view){.row = row}, l->list.json, err);
+        return rv_app_schedule_write(&(const struct rv_app_schedule_view){.row = row}, l->list.json, err);
     if (l->list.table)
         add_row(l, row);
     else

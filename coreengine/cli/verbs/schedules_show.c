@@ -117,9 +117,9 @@ static int show_json(struct rv_cli *cli, const struct rv_schedule_row *row, cons
     struct rv_app_schedule_view v = {
         .row = row, .times = row->next_us > 0 ? times : NULL, .n_times = SHOWN_TIMES, .after_us = row->next_us - 1};
 
-    int rc = rv_app_firings(cli->store, &cli->app.scope, row, 0, &v.firings, err);
+    int rc = rv_app_build_firings(cli->store, &cli->app.scope, row, 0, &v.firings, err);
     if (rc == 0)
-        rc = rv_app_schedule_json(&v, &w, err);
+        rc = rv_app_schedule_write(&v, &w, err);
     rv_buf_putc(text, '\n');
     json_object_put(v.firings);
     return rc;

@@ -29,7 +29,7 @@ static int take_session(void *self, const struct rv_session_row *row, rv_err **e
     if (l->table)
         add_row(l, row);
     else if (l->json)
-        rv_app_session_json(row, l->json);
+        rv_app_session_write(row, l->json);
     else
         rv_buf_printf(&l->text, "%s\n", row->id);
     return 0;

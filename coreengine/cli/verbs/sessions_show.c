@@ -177,7 +177,7 @@ static int show(struct rv_cli *cli, rv_err **err)
     int rc = find_session(cli, &row, err);
     if (rc == 0 && cli_flag(cli, "json")) {
         rv_jw w = rv_jw_on(&text);
-        rv_app_session_json(&row, &w);
+        rv_app_session_write(&row, &w);
         rv_buf_putc(&text, '\n');
     } else if (rc == 0) {
         write_head(&p, &row);
@@ -197,7 +197,7 @@ static int print_row(void *self, const struct rv_message *m, rv_err **err)
     rv_buf line = RV_BUF_INIT(MAX_ROW_BYTES);
     rv_jw w = rv_jw_on(&line);
 
-    rv_app_message_json(session, m, &w);
+    rv_app_message_write(session, m, &w);
     rv_buf_putc(&line, '\n');
     int rc = rv_buf_check(&line, "message", err);
     if (rc == 0)
@@ -268,7 +268,7 @@ static void put_object(rv_buf *b, int depth, const char *key, rv_str text, bool 
         rv_buf_printf(b, "%*s%s: %s", 2 * depth, "", key, listed ? "\n" : "");
         if (listed)
             rv_buf_printf(b, "%*s- ", 2 * depth + 2, "");
-        rv_app_yaml_json(json, b);
+        rv_app_yaml_write(json, b);
     }
     json_object_put(json);
 }

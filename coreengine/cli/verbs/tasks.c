@@ -55,7 +55,7 @@ static int take_task(void *self, const struct rv_task_row *row, rv_err **err)
     if (l->table)
         add_row(l, row);
     else if (l->json)
-        rv_app_task_json(row, l->json);
+        rv_app_task_write(row, l->json);
     else
         rv_buf_printf(&l->text, "%s\n", row->id);
     return 0;
@@ -206,7 +206,7 @@ static int take_lane(void *self, const struct rv_task_lane *lane, rv_err **err)
     (void)err;
     l->n++;
     if (l->json) {
-        rv_app_lane_json(lane, l->json);
+        rv_app_lane_write(lane, l->json);
         return 0;
     }
     cli_table_add_text(l->table, lane->tenant);

@@ -75,7 +75,7 @@ static int show(struct rv_cli *cli, rv_err **err)
     int rc = rv_app_find_task(cli->store, &cli->app.scope, cli->words[0], &row, err);
 
     if (rc == 0 && cli_flag(cli, "json")) {
-        rc = rv_app_task_json_whole(cli->store, &cli->app.scope, &row, &w, err);
+        rc = rv_app_task_write_whole(cli->store, &cli->app.scope, &row, &w, err);
         rv_buf_putc(&text, '\n');
     } else if (rc == 0) {
         write_task(&row, &text);

@@ -53,7 +53,7 @@ static int run_one(struct session *s, const char *path, struct rv_app_loaded *l,
     s->to.judge_micro_usd += r.judge_micro_usd;
     s->to.n_recorded += r.n_recorded;
     s->to.n_played += r.n_played;
-    if (!rv_test_passed(&r)) {
+    if (!rv_test_has_passed(&r)) {
         s->to.n_failed++;
         s->to.n_not_begun += !cli_test_began(&r);
         worsen(s, RV_EXIT_FAILED);

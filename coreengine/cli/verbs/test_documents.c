@@ -35,7 +35,7 @@ static void json_rate(const struct rv_test_rate *r, rv_jw *w)
 {
     double low, high;
 
-    rv_test_rate_bounds(r, &low, &high);
+    rv_test_rate_estimate_bounds(r, &low, &high);
     rv_jw_key(w, "runs");
     rv_jw_obj(w);
     rv_jw_kv_int(w, "count", r->n);
@@ -71,7 +71,7 @@ static void json_test(struct rv_test_output *o, const struct rv_pipeline *p, con
     rv_jw_kv_text(w, "name", r->test->name);
     rv_jw_kv_int(w, "line", r->test->src.line);
     json_place(&r->test->place, w);
-    rv_jw_kv_bool(w, "passed", rv_test_passed(r));
+    rv_jw_kv_bool(w, "passed", rv_test_has_passed(r));
     rv_jw_kv_text(w, "status", r->state ? rv_run_status_text(r->status) : NULL);
     rv_jw_kv_int(w, "duration_ms", r->duration_ms);
     rv_jw_kv_value(w, "visited", r->visited);
@@ -227,7 +227,7 @@ static void suite_begin(struct rv_test_output *o)
 static void suite_test(struct rv_test_output *o, const struct rv_test_report *r)
 {
     o->n_suite_run++;
-    o->n_suite_failed += !rv_test_passed(r);
+    o->n_suite_failed += !rv_test_has_passed(r);
     o->suite_ms += r->duration_ms;
 }
 
@@ -248,7 +248,7 @@ static void junit_properties(const struct rv_test_report *r, rv_buf *b)
         rv_buf_puts(b, "/>");
     }
     if (r->rate.n > 1) {
-        rv_test_rate_bounds(&r->rate, &low, &high);
+        rv_test_rate_estimate_bounds(&r->rate, &low, &high);
         rv_buf_printf(b,
                       "<property name=\"runs\" value=\"%lld\"/><property name=\"runs_passed\" value=\"%lld\"/>"
                       "<property name=\"rate_low\" value=\"%.4f\"/><property name=\"rate_high\" value=\"%.4f\"/>",
@@ -271,13 +271,13 @@ static void junit_test(struct rv_test_output *o, const struct rv_pipeline *p, co
     attribute(b, "file", p->file);
     rv_buf_printf(b, " line=\"%d\" time=\"%lld.%03d\"", r->test->src.line, (long long)(r->duration_ms / 1000),
                   (int)(r->duration_ms % 1000));
-    if (rv_test_passed(r) && r->rate.n < 2 && r->test->place.n_labels == 0) {
+    if (rv_test_has_passed(r) && r->rate.n < 2 && r->test->place.n_labels == 0) {
         rv_buf_puts(b, "/>\n");
         return;
     }
     rv_buf_putc(b, '>');
     junit_properties(r, b);
-    if (rv_test_passed(r)) {
+    if (rv_test_has_passed(r)) {
         rv_buf_puts(b, "</testcase>\n");
         return;
     }
@@ -373,7 +373,7 @@ static void html_tests(struct rv_test_output *o)
 static void html_test(struct rv_test_output *o, const struct rv_pipeline *p, const struct rv_test_report *r)
 {
     rv_buf reasons = RV_BUF_INIT(RV_TEST_MAX_OUTPUT);
-    bool passed = rv_test_passed(r);
+    bool passed = rv_test_has_passed(r);
     rv_buf *b = &o->body;
 
     rv_buf_printf(b, "<tr><td class=\"%s\">%s</td><td>", passed ? "ok" : "bad", passed ? "passed" : "failed");

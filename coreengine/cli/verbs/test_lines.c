@@ -215,7 +215,7 @@ void cli_test_write_rate(const struct rv_test_rate *r, rv_buf *out)
 {
     double low, high;
 
-    rv_test_rate_bounds(r, &low, &high);
+    rv_test_rate_estimate_bounds(r, &low, &high);
     rv_buf_printf(out, "%lld of %lld runs passed (%.1f %%, 95 %% interval %.1f to %.1f %%)", (long long)r->n_passed,
                   (long long)r->n, 100.0 * (double)r->n_passed / (double)r->n, 100 * low, 100 * high);
 }
@@ -254,7 +254,7 @@ static void text_pipeline(struct rv_test_output *o, const char *path, const stru
 
 static void text_test(struct rv_test_output *o, const struct rv_pipeline *p, const struct rv_test_report *r)
 {
-    bool passed = rv_test_passed(r);
+    bool passed = rv_test_has_passed(r);
 
     rv_buf_printf(&o->out, "  %s%s%s  ", color(o, passed ? "\033[32m" : "\033[1;31m"), passed ? "ok  " : "FAIL",
                   color(o, "\033[0m"));
@@ -342,7 +342,7 @@ static void tap_pipeline(struct rv_test_output *o, const char *path, const struc
 
 static void tap_test(struct rv_test_output *o, const struct rv_pipeline *p, const struct rv_test_report *r)
 {
-    bool passed = rv_test_passed(r);
+    bool passed = rv_test_has_passed(r);
 
     rv_buf name = RV_BUF_INIT(RV_TEST_MAX_OUTPUT);
     cli_test_write_name(o, r, &name);

@@ -58,7 +58,7 @@ static int add_cell(struct rv_test_matrix *m, const struct cell_place *at, const
     if (!cell)
         return RV_FAIL(err, RV_E_NOMEM, "compare results");
     rv_json_build_text(&b, cell, m->column_key, at->column);
-    rv_json_build(&b, cell, "passed", json_object_new_boolean(rv_test_passed(r)));
+    rv_json_build(&b, cell, "passed", json_object_new_boolean(rv_test_has_passed(r)));
     rv_json_build_int(&b, cell, "runs", r->rate.n);
     rv_json_build_int(&b, cell, "runs_passed", r->rate.n_passed);
     rv_json_build(&b, cell, "usd", rv_json_new_double((double)r->cost_micro_usd / 1e6));

@@ -120,7 +120,7 @@ static int open_quotas(const struct rv_cli *cli, rv_quotas **out, rv_err **err)
 {
     rv_buf path = RV_BUF_INIT(PATH_MAX);
     rv_findings *findings = rv_findings_new();
-    int rc = findings ? rv_app_quotas_path(&cli->app, &path, err) : RV_FAIL(err, RV_E_NOMEM, "read quotas");
+    int rc = findings ? rv_app_find_quotas_path(&cli->app, &path, err) : RV_FAIL(err, RV_E_NOMEM, "read quotas");
 
     if (rc == 0 && path.len > 0)
         rc = rv_quotas_read(rv_buf_cstr(&path), findings, out, err);
@@ -144,7 +144,7 @@ static int answers(struct rv_cli *cli, rv_err **err)
     if (rc == 0 && since)
         rc = rv_time_parse(rv_str_of(since), &by.since_us, err);
     if (rc == 0 && cli->store)
-        rc = rv_app_usage_grouped(cli->store, &cli->app.scope, &by, &rows, err);
+        rc = rv_app_build_usage(cli->store, &cli->app.scope, &by, &rows, err);
     if (rows)
         rv_json_write_pretty(rows, &text);
     else

@@ -53,7 +53,7 @@ static int do_moment(struct scene *sc, rv_err **err)
     name_of(name, "moment", sc->n);
     json_object_object_add(moment, "name", json_object_new_string(name));
     json_object_object_add(moment, "moment_type", json_object_new_string("note"));
-    int rc = rv_app_moment_session(sc->s, &u, &how, session, &out, err);
+    int rc = rv_app_put_moment(sc->s, &u, &how, session, &out, err);
     json_object_put(moment);
     json_object_put(out);
     return rc;

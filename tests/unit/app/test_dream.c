@@ -104,11 +104,11 @@ START_TEST(sessions_of_dreamers_hide_none_of_the_user)
     add_session(store, 0, "ada", NULL, T0 - 1000);
     for (int i = 1; i <= 201; i++)
         add_session(store, i, "ada", RV_DREAM_MODE, T0);
-    ck_assert_int_eq(rv_app_dream_chunks(store, &ada, T0 + 1, &done, NULL), 0);
+    ck_assert_int_eq(rv_app_dream_make_chunks(store, &ada, T0 + 1, &done, NULL), 0);
     ck_assert_int_eq(done.n_checked, 1);
     for (int i = 202; i <= 201 + RV_DREAM_SESSIONS; i++)
         add_session(store, i, "ada", NULL, T0);
-    ck_assert_int_eq(rv_app_dream_chunks(store, &ada, T0 + 1, &done, NULL), 0);
+    ck_assert_int_eq(rv_app_dream_make_chunks(store, &ada, T0 + 1, &done, NULL), 0);
     ck_assert_int_eq(done.n_checked, RV_DREAM_SESSIONS);
     rv_store_close(store);
 }

@@ -53,7 +53,7 @@ static json_object *add_moment(rv_store *s, const struct rv_store_scope *scope, 
     struct rv_app_moment_session what = {
         .moment = given, .session = session, .now_us = at_us, .rand = rv_rand_system()};
 
-    ok(rv_app_moment_session(s, scope, &what, id, &row, &err), err);
+    ok(rv_app_put_moment(s, scope, &what, id, &row, &err), err);
     json_object_put(given);
     return row;
 }
@@ -78,15 +78,15 @@ START_TEST(a_timeline_keeps_the_newest_events)
     json_object_put(add_moment(s, &ada,
                                "{'name':'early','moment_type':'note','starts_timestamp':'2026-02-24T00:00:00.000004Z'}",
                                "tale", id, T0 + 100));
-    ok(rv_app_timeline(s, &ada, "tale", 3, &events, &err), err);
+    ok(rv_app_build_timeline(s, &ada, "tale", 3, &events, &err), err);
     char *types = texts_of(events, "name_or_type");
     ck_assert_str_eq(types, "user note assistant"); /* seq 5, the moment at its start, seq 6 */
     free(types);
     json_object_put(events);
-    ck_assert_int_eq(rv_app_timeline(s, &bob, "tale", 3, &events, &err), RV_E_NOT_FOUND);
+    ck_assert_int_eq(rv_app_build_timeline(s, &bob, "tale", 3, &events, &err), RV_E_NOT_FOUND);
     rv_err_free(err);
     err = NULL;
-    ck_assert_int_eq(rv_app_timeline(s, &ada, "tale", 0, &events, &err), RV_E_INVALID);
+    ck_assert_int_eq(rv_app_build_timeline(s, &ada, "tale", 0, &events, &err), RV_E_INVALID);
     rv_err_free(err);
     rv_store_close(s);
 }

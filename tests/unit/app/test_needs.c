@@ -34,10 +34,10 @@ START_TEST(a_capability_is_offered_in_this_major_version_or_a_later_minor_one)
 
     ck_assert_int_eq(rv_needs_add_capability(&offers, "files", versions[_i].offered, NULL), 0);
     ck_assert_int_eq(rv_needs_add_capability(&needs, "files", versions[_i].needed, NULL), 0);
-    ck_assert_int_eq(rv_needs_met(&offers, needs.items[0]), versions[_i].met);
+    ck_assert_int_eq(rv_needs_are_met(&offers, needs.items[0]), versions[_i].met);
     rv_needs_fini(&needs);
     ck_assert_int_eq(rv_needs_add_capability(&needs, "file", versions[_i].needed, NULL), 0);
-    ck_assert(!rv_needs_met(&offers, needs.items[0])); /* the beginning of a name is another name */
+    ck_assert(!rv_needs_are_met(&offers, needs.items[0])); /* the beginning of a name is another name */
     rv_needs_fini(&needs);
     rv_needs_fini(&offers);
 }
@@ -52,10 +52,10 @@ START_TEST(labels_are_equal_or_not)
     ck_assert_int_eq(rv_needs_add_label(&offers, "gpu", NULL), 0);
     ck_assert_uint_eq(offers.n, 2);
     ck_assert_str_eq(offers.items[0], "label:gpu"); /* sorted */
-    ck_assert(rv_needs_met(&offers, "label:gpu"));
-    ck_assert(!rv_needs_met(&offers, "label:gp"));
-    ck_assert(!rv_needs_met(&offers, "label:gpu2"));
-    ck_assert(!rv_needs_met(&offers, "capability:gpu"));
+    ck_assert(rv_needs_are_met(&offers, "label:gpu"));
+    ck_assert(!rv_needs_are_met(&offers, "label:gp"));
+    ck_assert(!rv_needs_are_met(&offers, "label:gpu2"));
+    ck_assert(!rv_needs_are_met(&offers, "capability:gpu"));
     ck_assert_int_eq(rv_needs_add_label(&offers, "", NULL), RV_E_INVALID);
     ck_assert_int_eq(rv_needs_add_label(&offers, "two words", NULL), RV_E_INVALID);
     rv_needs_fini(&offers);

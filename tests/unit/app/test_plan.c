@@ -71,7 +71,7 @@ START_TEST(the_last_missed_time_is_fired_once_unless_it_is_a_day_late)
     struct rv_app_plan p;
 
     ck_assert_int_eq(rv_app_times_of(&row, NULL, &t, NULL), 0);
-    ck_assert_int_eq(rv_app_plan(&t, row.next_us, at(plans[_i].now), &p, NULL), 0);
+    ck_assert_int_eq(rv_app_times_plan(&t, row.next_us, at(plans[_i].now), &p, NULL), 0);
     ck_assert_int_eq(p.planned_us, at(plans[_i].planned));
     ck_assert_int_eq(p.since_us, at(plans[_i].since));
     ck_assert_int_eq(p.next_us, at(plans[_i].then));
@@ -183,7 +183,7 @@ START_TEST(what_is_owed_stays_unless_the_times_change)
     rv_store *s = with_owed(&owed_us);
     rv_err *err = NULL;
 
-    int rc = rv_app_schedule_change(s, &scope, "a", &changes[_i].when, &priority, &err);
+    int rc = rv_app_change_schedule(s, &scope, "a", &changes[_i].when, &priority, &err);
     ck_assert_msg(rc == 0, "%s", rv_kit_err_take(err));
     ck_assert_int_eq(rv_store_get_schedule(s, &scope, "a", &row, NULL), 0);
     ck_assert_int_eq(row.next_us == owed_us, changes[_i].owes);

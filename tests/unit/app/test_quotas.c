@@ -24,7 +24,7 @@ static void tear_down(void)
 static void limits_are(const rv_quotas *q, const char *tenant, const char *user, const char *want, int line)
 {
     struct rv_quota_limit limits[RV_QUOTA_MAX_LIMITS];
-    size_t n = rv_quotas_limits(q, tenant, user, limits);
+    size_t n = rv_quotas_collect_limits(q, tenant, user, limits);
     rv_buf text = RV_BUF_INIT(4096);
 
     for (size_t i = 0; i < n; i++)

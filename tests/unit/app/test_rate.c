@@ -20,7 +20,7 @@ START_TEST(the_interval_is_that_of_wilson)
     struct rv_test_rate r = {.n = intervals[_i].n, .n_passed = intervals[_i].n_passed, .min = 1};
     double low = -1, high = -1;
 
-    rv_test_rate_bounds(&r, &low, &high);
+    rv_test_rate_estimate_bounds(&r, &low, &high);
     ck_assert_msg(fabs(low - intervals[_i].low) < 1e-4 && fabs(high - intervals[_i].high) < 1e-4, "%f to %f", low,
                   high);
 }
@@ -49,7 +49,7 @@ START_TEST(without_runs_anything_can_be)
     struct rv_test_rate r = {0};
     double low = -1, high = -1;
 
-    rv_test_rate_bounds(&r, &low, &high);
+    rv_test_rate_estimate_bounds(&r, &low, &high);
     ck_assert(low == 0 && high == 1);
 }
 END_TEST

@@ -269,16 +269,16 @@ START_TEST(a_message_gives_up_the_turn_that_waits)
                "tools: {wipe: {risk: destructive, description: d, calls: [{result: {n: 1}}]}}\n",
                files);
     world_chat(&w, "cleaner", session, "alice");
-    ck_assert_int_eq(rv_chat_waiting(w.chat, waiting, &err), 0);
+    ck_assert_int_eq(rv_chat_find_waiting(w.chat, waiting, &err), 0);
     ck_assert_str_eq(waiting, "");
     t = world_say(&w, "clean up");
     ck_assert_int_eq(t.status, RV_RUN_INTERRUPTED);
     snprintf(asked, sizeof asked, "%s", t.run_id);
-    ck_assert_int_eq(rv_chat_waiting(w.chat, waiting, &err), 0);
+    ck_assert_int_eq(rv_chat_find_waiting(w.chat, waiting, &err), 0);
     ck_assert_str_eq(waiting, asked);
     t = world_say(&w, "what is that?");
     ck_assert_msg(t.status == RV_RUN_COMPLETED, "%s", t.error);
-    ck_assert_int_eq(rv_chat_waiting(w.chat, waiting, &err), 0);
+    ck_assert_int_eq(rv_chat_find_waiting(w.chat, waiting, &err), 0);
     ck_assert_str_eq(waiting, "");
     ck_assert_int_eq(rv_chat_answer(w.chat, &yes, &t, &err), RV_E_STATE);
     rv_err_free(err);
@@ -345,7 +345,7 @@ START_TEST(a_message_leaves_questions_of_other_runs_alone)
     world_init(&w, "models: {sample-agent: [{text: hello}]}", NULL);
     world_chat(&w, "sample-agent", LEFT_IN, "alice");
     leave_run(&w, "env_asks", RV_RUN_INTERRUPTED, RV_STR_LIT("{}"));
-    ck_assert_int_eq(rv_chat_waiting(w.chat, waiting, &err), 0);
+    ck_assert_int_eq(rv_chat_find_waiting(w.chat, waiting, &err), 0);
     ck_assert_str_eq(waiting, "");
     world_say(&w, "hi");
     ck_assert_int_eq(rv_store_get_run(w.store, &all, "env_asks", &row, &err), 0);

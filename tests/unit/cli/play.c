@@ -31,7 +31,7 @@ void play_start(rv_recorder *r, bool is_model, const char *name, int64_t call_id
     rv_time_format(now_us, time);
     snprintf(line, sizeof line, "{\"time\":\"%s\",\"%s\":\"%s\",\"call_id\":%lld}", time, is_model ? "stage" : "tool",
              name, (long long)call_id);
-    rv_recorder_event(r, &e, rv_str_of(line));
+    rv_recorder_note_event(r, &e, rv_str_of(line));
 }
 
 static void log_text(rv_buf *log, const char *what, int64_t ms, rv_str text)
@@ -58,7 +58,7 @@ static int64_t play_pieces(const struct rv_script_reply *reply, rv_recorder *r, 
             continue;
         log_text(log, d->is_thinking ? "thinking" : "text", ms, d->text);
         if (r)
-            rv_recorder_delta(r, 0, id, &delta, START_US + ms * 1000 + jitter_us);
+            rv_recorder_note_delta(r, 0, id, &delta, START_US + ms * 1000 + jitter_us);
     }
     return ms;
 }
@@ -101,7 +101,7 @@ static bool play_next(rv_script *s, const struct rv_script_call *call, int64_t i
                                 .retryable = reply.retryable,
                                 .llm = reply.answer};
     if (r)
-        rv_recorder_input(r, &ev);
+        rv_recorder_note_input(r, &ev);
     rv_script_reply_fini(&reply);
     return true;
 }

@@ -51,22 +51,22 @@ static void play(struct rv_chat_sink *s, const struct step *step, rv_buf *out)
 
     switch (step->what) {
     case 'p':
-        shown = rv_chat_sink_piece(s, speaker, step->call, rv_str_of(step->text));
+        shown = rv_chat_sink_on_piece(s, speaker, step->call, rv_str_of(step->text));
         write_shown(speaker, &shown, out);
         break;
     case 'd':
-        rv_chat_sink_asks(s, &(struct rv_chat_speaker){.who = speaker, .is_structured = true});
+        rv_chat_sink_on_ask(s, &(struct rv_chat_speaker){.who = speaker, .is_structured = true});
         break;
     case 'r':
     case 'b':
-        rv_chat_sink_replied(s, speaker, step->what == 'b');
+        rv_chat_sink_on_reply(s, speaker, step->what == 'b');
         break;
     case 'e':
     case 'f':
-        rv_chat_sink_done(s, speaker, step->what == 'f');
+        rv_chat_sink_on_done(s, speaker, step->what == 'f');
         break;
     default:
-        rv_chat_sink_run(s);
+        rv_chat_sink_on_run(s);
     }
     write_held(s, out);
 }
@@ -227,15 +227,15 @@ static void check(const char *what, const struct step *steps, size_t n, const st
     rv_buf out = RV_BUF_INIT(4096);
 
     rv_chat_sink_init(&s);
-    rv_chat_sink_turn(&s);
+    rv_chat_sink_on_turn(&s);
     for (size_t i = 0; i < RV_COUNT(all); i++) {
         struct rv_chat_speaker speaker = *as;
         speaker.who = all[i];
-        rv_chat_sink_asks(&s, &speaker);
+        rv_chat_sink_on_ask(&s, &speaker);
     }
     for (size_t i = 0; i < n && steps[i].what; i++)
         play(&s, &steps[i], &out);
-    rv_chat_sink_end(&s);
+    rv_chat_sink_on_end(&s);
     write_held(&s, &out);
     ck_assert_msg(strcmp(rv_buf_cstr(&out), want) == 0, "%s: \"%s\"", what, rv_buf_cstr(&out));
     rv_buf_fini(&out);
@@ -266,10 +266,10 @@ START_TEST(a_new_turn_begins_with_nothing_before_it)
     const struct step steps[] = {SAYS("one", 1, "a"), ENDS("one")}, next = PIECE("me", 1, "b");
 
     rv_chat_sink_init(&s);
-    rv_chat_sink_turn(&s);
+    rv_chat_sink_on_turn(&s);
     for (size_t i = 0; i < RV_COUNT(steps); i++)
         play(&s, &steps[i], &out);
-    rv_chat_sink_turn(&s);
+    rv_chat_sink_on_turn(&s);
     play(&s, &next, &out);
     ck_assert_str_eq(rv_buf_cstr(&out), "one>ame>b");
     rv_buf_fini(&out);
@@ -310,7 +310,7 @@ static void reply(struct turn *t, const struct rv_origin *speaker, bool muted, r
     t->calls++;
     for (unsigned n = dice(t, 5); n > 0; n--) {
         const char *word = words[dice(t, RV_COUNT(words))];
-        struct rv_chat_shown shown = rv_chat_sink_piece(&t->sink, speaker, t->calls, rv_str_of(word));
+        struct rv_chat_shown shown = rv_chat_sink_on_piece(&t->sink, speaker, t->calls, rv_str_of(word));
         rv_buf_puts(&whole, word);
         if (shown.begins_part && shown.is_shown)
             rv_buf_puts(&t->shown, "|");
@@ -319,7 +319,7 @@ static void reply(struct turn *t, const struct rv_origin *speaker, bool muted, r
             rv_buf_add_str(&t->shown, shown.text);
         }
     }
-    rv_chat_sink_replied(&t->sink, speaker, false);
+    rv_chat_sink_on_reply(&t->sink, speaker, false);
     if (!muted && rv_str_trim(rv_buf_str(&whole)).len > 0)
         keep(said, rv_str_trim(rv_buf_str(&whole)));
     rv_buf_fini(&whole);
@@ -330,7 +330,7 @@ static void visit(struct turn *t, const struct rv_origin *self, int depth, bool 
 {
     bool muted = false;
 
-    rv_chat_sink_asks(&t->sink, &(struct rv_chat_speaker){.who = self, .is_structured = structured});
+    rv_chat_sink_on_ask(&t->sink, &(struct rv_chat_speaker){.who = self, .is_structured = structured});
     for (unsigned n = 1 + dice(t, 3); n > 0; n--) {
         reply(t, self, muted, said);
         if (depth == 3 || t->n_origins == RV_COUNT(t->origins) || dice(t, 2))
@@ -340,7 +340,7 @@ static void visit(struct turn *t, const struct rv_origin *self, int depth, bool 
         bool failed = dice(t, 4) == 0, data = dice(t, 4) == 0;
         *asked = (struct rv_origin){.agent = "asked", .depth = depth + 1, .parent = self};
         visit(t, asked, depth + 1, data, &words);
-        rv_chat_sink_done(&t->sink, asked, failed);
+        rv_chat_sink_on_done(&t->sink, asked, failed);
         if (!data && words.len > 0) {
             keep(said, rv_buf_str(&words));
             muted = !failed;
@@ -360,7 +360,7 @@ START_TEST(what_is_shown_is_what_is_kept)
         rv_buf said = RV_BUF_INIT(1 << 16);
 
         rv_chat_sink_init(&t.sink);
-        rv_chat_sink_turn(&t.sink);
+        rv_chat_sink_on_turn(&t.sink);
         visit(&t, NULL, 0, false, &said);
         ck_assert_msg(strcmp(rv_buf_cstr(&t.shown), rv_buf_cstr(&said)) == 0, "turn %d: \"%s\" instead of \"%s\"",
                       (int)seed, rv_buf_cstr(&t.shown), rv_buf_cstr(&said));
@@ -386,7 +386,7 @@ static void end_reply(struct rv_chat_sink *s, struct speaker *sp)
 {
     rv_str words = rv_str_trim(rv_buf_str(&sp->reply));
 
-    rv_chat_sink_replied(s, &sp->origin, false);
+    rv_chat_sink_on_reply(s, &sp->origin, false);
     if (words.len > 0) {
         rv_buf_add_str(&sp->said, words);
         rv_buf_putc(&sp->said, '|');
@@ -443,12 +443,12 @@ static void speak_at_once(struct turn *t, struct speaker *all)
         const char *word = words[dice(t, RV_COUNT(words))];
         sp->call = sp->call ? sp->call : ++t->calls;
         rv_buf_puts(&sp->reply, word);
-        struct rv_chat_shown shown = rv_chat_sink_piece(&t->sink, &sp->origin, sp->call, rv_str_of(word));
+        struct rv_chat_shown shown = rv_chat_sink_on_piece(&t->sink, &sp->origin, sp->call, rv_str_of(word));
         see(all, &sp->origin, &shown, &n_parts);
     }
     for (size_t i = 0; i < SPEAKERS; i++)
         end_reply(&t->sink, &all[i]);
-    rv_chat_sink_end(&t->sink);
+    rv_chat_sink_on_end(&t->sink);
     see_held(all, &t->sink, &n_parts);
 }
 
@@ -465,7 +465,7 @@ START_TEST(agents_that_speak_at_once_are_heard_one_after_the_other)
                                       .shown = RV_BUF_INIT(1 << 16),
                                       .reply = RV_BUF_INIT(1 << 16)};
         rv_chat_sink_init(&t.sink);
-        rv_chat_sink_turn(&t.sink);
+        rv_chat_sink_on_turn(&t.sink);
         speak_at_once(&t, all);
         for (size_t i = 0; i < SPEAKERS; i++) {
             rv_buf_puts(&all[i].shown, all[i].shown.len ? "|" : "");

@@ -11,7 +11,7 @@
 static void say(rv_recorder *r, int64_t id, enum rv_llm_delta_kind kind, const char *text, int64_t ms)
 {
     const struct rv_llm_delta d = {.kind = kind, .text = rv_str_of(text)};
-    rv_recorder_delta(r, 0, id, &d, T0 + ms * 1000);
+    rv_recorder_note_delta(r, 0, id, &d, T0 + ms * 1000);
 }
 
 static void reply(rv_recorder *r, int64_t id, const char *text, int64_t ms)
@@ -21,7 +21,7 @@ static void reply(rv_recorder *r, int64_t id, const char *text, int64_t ms)
                                 .call_id = id,
                                 .reply = rv_str_of(text),
                                 .llm = {.finish = RV_FINISH_STOP, .error_kind = RV_UNSET}};
-    rv_recorder_input(r, &ev);
+    rv_recorder_note_input(r, &ev);
 }
 
 static void want(rv_recorder *r, const char *json)
@@ -80,7 +80,7 @@ START_TEST(a_call_that_was_given_up_takes_longer_than_anybody_waited)
 
     play_start(r, true, "a", 1, T0);
     say(r, 1, RV_LLM_DELTA_TEXT, "half a", 1000);
-    rv_recorder_input(r, &end);
+    rv_recorder_note_input(r, &end);
     want(r, "{\"models\":{\"a\":[{\"chunks\":[{\"text\":\"half a\",\"delay_ms\":1000},{\"delay_ms\":4001}],"
             "\"error\":{\"kind\":\"cancelled\",\"message\":\"the answer came after the deadline of the "
             "call\"}}]},\"repeat\":false}\n");
@@ -100,8 +100,8 @@ START_TEST(bytes_that_are_no_text_are_replaced)
                                 .reply = RV_STR_LIT("x\0y"),
                                 .llm = {.finish = RV_FINISH_STOP, .error_kind = RV_UNSET}};
     const struct rv_llm_delta d = {.kind = RV_LLM_DELTA_TEXT, .text = ev.reply};
-    rv_recorder_delta(r, 0, 2, &d, T0);
-    rv_recorder_input(r, &ev);
+    rv_recorder_note_delta(r, 0, 2, &d, T0);
+    rv_recorder_note_input(r, &ev);
     want(r, "{\"models\":{\"a\":[{\"text\":\"a\xef\xbf\xbd\xef\xbf\xbd{}\"},{\"chunks\":[{\"text\":"
             "\"x\xef\xbf\xbdy\"}]}]},\"repeat\":false}\n");
 }
@@ -136,7 +136,7 @@ START_TEST(secrets_that_answers_repeat_are_hidden)
             .error_kind = RV_UNSET,
             .tool_calls = RV_STR_LIT(
                 "[{\"id\":\"i\",\"name\":\"t\",\"arguments\":\"{\\\"k\\\":\\\"abcdefghijk open-sesame-1234\\\"}\"}]")}};
-    rv_recorder_input(r, &ev);
+    rv_recorder_note_input(r, &ev);
     want(r, "{\"models\":{\"a\":[{\"text\":\"your key is [secret], is it\",\"delay_ms\":20},"
             "{\"tool_calls\":[{\"id\":\"i\",\"name\":\"t\",\"arguments\":{\"k\":\"[secret] "
             "[secret]\"}}]}]},\"repeat\":false}\n");
@@ -163,9 +163,9 @@ START_TEST(tools_are_declared_for_a_run_without_their_capabilities)
         .kind = RV_EVENT_TOOL_DONE, .now_us = T0, .call_id = 1, .reply = RV_STR_LIT("{}"), .llm = RV_LLM_ANSWER_NONE};
 
     ck_assert_int_eq(rv_pipeline_parse(rv_str_of(text), "p.yaml", ".", f, &p, NULL), 0);
-    rv_recorder_tools(r, p, &catalog);
+    rv_recorder_note_tools(r, p, &catalog);
     play_start(r, false, "look", 1, T0);
-    rv_recorder_input(r, &ev);
+    rv_recorder_note_input(r, &ev);
     want(r, "{\"tools\":{\"look\":{\"description\":\"d\",\"input_schema\":{\"type\":\"object\"},\"calls\":[{\"result\":"
             "{}}]},"
             "\"find\":{\"calls\":[]},\"peek\":{\"effect\":\"idempotent\",\"calls\":[]}},\"repeat\":false}\n");
@@ -222,8 +222,8 @@ START_TEST(what_people_answer_is_recorded)
         .kind = RV_EVENT_ANSWER,
         .response = {.text = RV_STR_LIT("no"), .interrupt_id = RV_STR_LIT("int_1"), .asker = "plan"}};
 
-    rv_recorder_input(r, &ev);
-    rv_recorder_input(r, &named);
+    rv_recorder_note_input(r, &ev);
+    rv_recorder_note_input(r, &named);
     json_object_put(data);
     want(r,
          "{\"answers\":[{\"text\":\"yes\",\"approved\":true,\"data\":{\"a\":1}},{\"stage\":\"plan\",\"text\":\"no\"}],"
@@ -240,7 +240,7 @@ START_TEST(a_recording_that_can_not_be_played_is_written_and_said)
     rv_err *err = NULL;
 
     play_start(r, false, "t", 1, T0);
-    rv_recorder_input(r, &ev);
+    rv_recorder_note_input(r, &ev);
     ck_assert_int_eq(rv_recorder_write(r, "recorded", path, &err), RV_E_INVALID);
     char *said = rv_kit_err_take(err), *text = rv_kit_read(path);
     ck_assert_msg(strstr(said, "result must be a map"), "%s", said);

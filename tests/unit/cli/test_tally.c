@@ -156,7 +156,7 @@ START_TEST(money_keeps_its_last_digit)
 {
     char text[RV_APP_MAX_MONEY];
 
-    ck_assert_str_eq(rv_app_money(amounts[_i].micro_usd, text), amounts[_i].want);
+    ck_assert_str_eq(rv_app_format_money(amounts[_i].micro_usd, text), amounts[_i].want);
 }
 END_TEST
 
