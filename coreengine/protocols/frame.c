@@ -204,8 +204,8 @@ int rv_protocol_begin(rv_protocol *p, const struct rv_protocol_at *at, rv_buf *o
     return leave(p, at, mark, err);
 }
 
-int rv_protocol_again(rv_protocol *p, const struct rv_protocol_opts *opts, const struct rv_protocol_at *at, rv_buf *out,
-                      rv_err **err)
+int rv_protocol_begin_again(rv_protocol *p, const struct rv_protocol_opts *opts, const struct rv_protocol_at *at,
+                            rv_buf *out, rv_err **err)
 {
     if (p->is_broken || !p->is_over)
         return RV_FAIL(err, RV_E_STATE, "the stream before has not ended well: begin another one");
@@ -299,8 +299,8 @@ int rv_protocol_event_read(rv_protocol *p, const struct rv_protocol_at *at, json
     return leave(p, at, mark, err);
 }
 
-int rv_protocol_missed(rv_protocol *p, const struct rv_protocol_at *at, json_object *event,
-                       const struct rv_protocol_reply *reply, rv_buf *out, rv_err **err)
+int rv_protocol_tell_missed(rv_protocol *p, const struct rv_protocol_at *at, json_object *event,
+                            const struct rv_protocol_reply *reply, rv_buf *out, rv_err **err)
 {
     size_t mark = out->len;
 
@@ -310,7 +310,7 @@ int rv_protocol_missed(rv_protocol *p, const struct rv_protocol_at *at, json_obj
     return leave(p, at, mark, err);
 }
 
-int rv_protocol_event(rv_protocol *p, const struct rv_protocol_at *at, rv_str line, rv_buf *out, rv_err **err)
+int rv_protocol_on_event(rv_protocol *p, const struct rv_protocol_at *at, rv_str line, rv_buf *out, rv_err **err)
 {
     json_object *event = NULL;
 
@@ -323,7 +323,7 @@ int rv_protocol_event(rv_protocol *p, const struct rv_protocol_at *at, rv_str li
     return rc;
 }
 
-int rv_protocol_broken(rv_protocol *p, const struct rv_protocol_at *at, rv_buf *out, rv_err **err)
+int rv_protocol_on_break(rv_protocol *p, const struct rv_protocol_at *at, rv_buf *out, rv_err **err)
 {
     size_t mark = out->len;
 

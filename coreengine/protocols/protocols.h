@@ -76,8 +76,8 @@ struct rv_protocol_at {
  * appended, and its tool calls are known to the client, so that only their results follow. */
 RV_MUST_CHECK int rv_protocol_begin(rv_protocol *p, const struct rv_protocol_at *at, rv_buf *out, rv_err **err);
 /** line: an event of docs/reference/events.md, or a line of deltas of that page. */
-RV_MUST_CHECK int rv_protocol_event(rv_protocol *p, const struct rv_protocol_at *at, rv_str line, rv_buf *out,
-                                    rv_err **err);
+RV_MUST_CHECK int rv_protocol_on_event(rv_protocol *p, const struct rv_protocol_at *at, rv_str line, rv_buf *out,
+                                       rv_err **err);
 /** The same of a line that was read. The event is an object, and is not changed. */
 RV_MUST_CHECK int rv_protocol_event_read(rv_protocol *p, const struct rv_protocol_at *at, json_object *event,
                                          rv_buf *out, rv_err **err);
@@ -86,11 +86,11 @@ RV_MUST_CHECK int rv_protocol_event_read(rv_protocol *p, const struct rv_protoco
 struct rv_protocol_reply {
     rv_str text, tool_calls; /* tool_calls: JSON, [{id, name, arguments}]; empty: none */
 };
-RV_MUST_CHECK int rv_protocol_missed(rv_protocol *p, const struct rv_protocol_at *at, json_object *event,
-                                     const struct rv_protocol_reply *reply, rv_buf *out, rv_err **err);
+RV_MUST_CHECK int rv_protocol_tell_missed(rv_protocol *p, const struct rv_protocol_at *at, json_object *event,
+                                          const struct rv_protocol_reply *reply, rv_buf *out, rv_err **err);
 /** The model calls under way broke off, and are made again under the same numbers: what is open of them is closed, and
  * what comes again is told in messages of its own. */
-RV_MUST_CHECK int rv_protocol_broken(rv_protocol *p, const struct rv_protocol_at *at, rv_buf *out, rv_err **err);
+RV_MUST_CHECK int rv_protocol_on_break(rv_protocol *p, const struct rv_protocol_at *at, rv_buf *out, rv_err **err);
 
 /* How a turn or a run ended. Borrowed for the call. */
 struct rv_protocol_end {
@@ -117,8 +117,8 @@ void rv_protocol_end_write(const struct rv_protocol_end *end, rv_jw *w);
 RV_MUST_CHECK int rv_protocol_end_read(json_object *json, struct rv_protocol_end *out, rv_err **err);
 /** Of a run that waited and goes on in a new stream: what rv_protocol_begin() does, by an encoder whose stream has
  * ended. opts: of the new stream, borrowed from now on. RV_E_STATE: it has not ended, or it broke. */
-RV_MUST_CHECK int rv_protocol_again(rv_protocol *p, const struct rv_protocol_opts *opts,
-                                    const struct rv_protocol_at *at, rv_buf *out, rv_err **err);
+RV_MUST_CHECK int rv_protocol_begin_again(rv_protocol *p, const struct rv_protocol_opts *opts,
+                                          const struct rv_protocol_at *at, rv_buf *out, rv_err **err);
 
 /* --- Errors over HTTP, where there is no stream yet --- */
 enum rv_protocol_family {

@@ -49,7 +49,7 @@ int srv_told_event(struct srv_told *t, rv_str line, rv_buf *out, rv_err **err)
         if (rc == 0)
             rc = rv_protocol_begin(t->encoder, &at, out, err);
     }
-    return rc == 0 ? rv_protocol_event(t->encoder, &at, line, out, err) : rc;
+    return rc == 0 ? rv_protocol_on_event(t->encoder, &at, line, out, err) : rc;
 }
 
 int srv_told_end(struct srv_told *t, enum rv_run_status status, const struct rv_pipeline *p, const rv_envelope *env,

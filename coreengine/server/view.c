@@ -169,7 +169,7 @@ static int tell_missed(struct told *t, const struct view_event *e)
     int rc = rv_json_parse((rv_str){e->line, e->len}, NULL, &event, t->err);
 
     if (rc == 0)
-        rc = rv_protocol_missed(t->v->encoder, &t->at, event, &reply, t->out, t->err);
+        rc = rv_protocol_tell_missed(t->v->encoder, &t->at, event, &reply, t->out, t->err);
     json_object_put(event);
     return rc;
 }
@@ -187,7 +187,7 @@ static int tell_events(struct told *t, int64_t upto, bool has_line)
         if (rc == 0 && v->encoder && e->read)
             rc = rv_protocol_event_read(v->encoder, &t->at, e->read, t->out, t->err);
         else if (rc == 0 && v->encoder)
-            rc = rv_protocol_event(v->encoder, &t->at, (rv_str){e->line, e->len}, t->out, t->err);
+            rc = rv_protocol_on_event(v->encoder, &t->at, (rv_str){e->line, e->len}, t->out, t->err);
         v->n_told = e->seq;
         event_fini(e);
     }
@@ -323,7 +323,7 @@ static int open_it(struct told *t, json_object *json)
     v->ordinal = number_of(json, "stream");
     v->is_over = false;
     if (v->encoder && rv_protocol_has_ended(v->encoder)) {
-        rc = rv_protocol_again(v->encoder, &v->opts, &t->at, t->out, t->err);
+        rc = rv_protocol_begin_again(v->encoder, &v->opts, &t->at, t->out, t->err);
     } else {
         rc = v->encoder ? 0 : rv_protocol_new(&v->opts, &v->encoder, t->err);
         if (rc == 0)
@@ -396,13 +396,13 @@ static int read_line(struct told *t, rv_str line)
     if (begins(line, "end ", &rest))
         return with_json(t, rest, end_it);
     if (begins(line, "{", &rest))
-        return rv_protocol_event(v->encoder, &t->at, line, t->out, t->err);
+        return rv_protocol_on_event(v->encoder, &t->at, line, t->out, t->err);
     bool again = begins(line, "again ", &rest);
     int64_t seq = read_number(rest);
     if (seq > v->n_known)
         return 1;
     int rc = tell_events(t, seq, !again);
-    return rc == 0 && again ? rv_protocol_broken(v->encoder, &t->at, t->out, t->err) : rc;
+    return rc == 0 && again ? rv_protocol_on_break(v->encoder, &t->at, t->out, t->err) : rc;
 }
 
 /* --- ids --- */

@@ -95,8 +95,8 @@ static int end_all_the_same(void)
     if (rc == 0)
         rc = rv_protocol_begin(p, NULL, &out, NULL);
     if (rc == 0)
-        rc = rv_protocol_event(p, NULL, RV_STR_LIT("{\"type\":\"stage_started\",\"stage\":\"a\",\"visit\":1}"), &out,
-                               NULL);
+        rc = rv_protocol_on_event(p, NULL, RV_STR_LIT("{\"type\":\"stage_started\",\"stage\":\"a\",\"visit\":1}"), &out,
+                                  NULL);
     bool broke = rc < 0;
     int last = p ? rv_protocol_end(p, NULL, &end, &out, NULL) : 0;
     if (broke && p && (last < 0 || !strstr(rv_buf_cstr(&out), "RUN_ERROR")))

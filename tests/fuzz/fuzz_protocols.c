@@ -29,7 +29,7 @@ static void tell(enum rv_protocol_kind kind, rv_str lines)
         const char *lf = memchr(lines.ptr, '\n', lines.len);
         rv_str line = {lines.ptr, lf ? (size_t)(lf - lines.ptr) : lines.len};
         size_t used = line.len + (lf != NULL);
-        RV_IGNORE(rv_protocol_event(p, NULL, line, &out, NULL), "a line that cannot be read breaks the stream");
+        RV_IGNORE(rv_protocol_on_event(p, NULL, line, &out, NULL), "a line that cannot be read breaks the stream");
         lines = (rv_str){lines.ptr + used, lines.len - used};
     }
     if (rc < 0 || rv_protocol_end(p, NULL, &end, &out, NULL) < 0 || !rv_protocol_has_ended(p))

@@ -140,7 +140,7 @@ static int play_line(rv_protocol *x, const struct rv_protocol_at *at, rv_str lin
         rv_jw_obj_end(&w);
         rc = rv_buf_check(&event, "a question", err);
         if (rc == 0)
-            rc = rv_protocol_event(x, at, rv_buf_str(&event), out, err);
+            rc = rv_protocol_on_event(x, at, rv_buf_str(&event), out, err);
         rv_buf_fini(&event);
     } else if (type && strcmp(type, "long") == 0 && rv_json_get_int(value, "bytes", &size)) {
         rv_buf event = RV_BUF_INIT(SIZE_MAX / 2), words = RV_BUF_INIT(SIZE_MAX / 2);
@@ -156,11 +156,11 @@ static int play_line(rv_protocol *x, const struct rv_protocol_at *at, rv_str lin
         rv_jw_obj_end(&w);
         rc = rv_buf_check(&event, "a long text", err);
         if (rc == 0)
-            rc = rv_protocol_event(x, at, rv_buf_str(&event), out, err);
+            rc = rv_protocol_on_event(x, at, rv_buf_str(&event), out, err);
         rv_buf_fini(&words);
         rv_buf_fini(&event);
     } else {
-        rc = rv_protocol_event(x, at, line, out, err);
+        rc = rv_protocol_on_event(x, at, line, out, err);
     }
     json_object_put(value);
     return rc;

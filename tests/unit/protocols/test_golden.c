@@ -152,8 +152,8 @@ START_TEST(nothing_comes_behind_the_end)
     ck_assert(rv_protocol_has_ended(p));
     ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&out), "hi"));
     size_t len = out.len;
-    ck_assert_int_eq(rv_protocol_event(p, NULL, d, &out, NULL), 0);
-    ck_assert_int_eq(rv_protocol_event(p, NULL, RV_STR_LIT("{\"type\":\"custom\",\"name\":\"x\"}"), &out, NULL), 0);
+    ck_assert_int_eq(rv_protocol_on_event(p, NULL, d, &out, NULL), 0);
+    ck_assert_int_eq(rv_protocol_on_event(p, NULL, RV_STR_LIT("{\"type\":\"custom\",\"name\":\"x\"}"), &out, NULL), 0);
     ck_assert_int_eq(rv_protocol_end(p, NULL, &end, &out, NULL), 0);
     ck_assert_uint_eq(out.len, len);
     rv_protocol_free(p);
@@ -171,7 +171,7 @@ START_TEST(a_stream_that_broke_is_ended_as_failed)
 
     ck_assert_int_eq(rv_protocol_begin(p, NULL, &out, NULL), 0);
     size_t len = out.len;
-    ck_assert_int_eq(rv_protocol_event(p, NULL, d, &out, &err), RV_E_INVALID);
+    ck_assert_int_eq(rv_protocol_on_event(p, NULL, d, &out, &err), RV_E_INVALID);
     rv_err_free(err);
     ck_assert_uint_eq(out.len, len);
     ck_assert_int_eq(rv_protocol_end(p, NULL, &end, &out, NULL), 0);
@@ -191,12 +191,12 @@ START_TEST(only_the_last_block_of_a_call_has_its_id)
 
     ck_assert_int_eq(rv_protocol_begin(p, NULL, &out, NULL), 0);
     rv_buf_clear(&out);
-    ck_assert_int_eq(rv_protocol_event(p, &at, d, &out, NULL), 0);
+    ck_assert_int_eq(rv_protocol_on_event(p, &at, d, &out, NULL), 0);
     ck_assert_str_eq(rv_buf_cstr(&out),
                      "data: {\"type\":\"TEXT_MESSAGE_START\",\"messageId\":\"r-1\",\"role\":\"assistant\"}\n\n"
                      "data: {\"type\":\"TEXT_MESSAGE_CONTENT\",\"messageId\":\"r-1\",\"delta\":\"hi\"}\nid: r.7\n\n");
     rv_buf_clear(&out);
-    ck_assert_int_eq(rv_protocol_event(p, &odd, d, &out, NULL), 0);
+    ck_assert_int_eq(rv_protocol_on_event(p, &odd, d, &out, NULL), 0);
     ck_assert_ptr_null(strstr(rv_buf_cstr(&out), "id: "));
     rv_protocol_free(p);
     rv_buf_fini(&out);
@@ -225,10 +225,10 @@ START_TEST(a_long_result_is_asked_for)
     ck_assert_int_eq(rv_protocol_begin(p, NULL, &out, NULL), 0);
     rv_buf_clear(&out);
     ck_assert_int_eq(
-        rv_protocol_event(p, NULL,
-                          RV_STR_LIT("{\"type\":\"tool_result\",\"stage\":\"s\",\"visit\":1,\"tool\":\"t\","
-                                     "\"step_id\":\"c\",\"result_preview\":\"{\",\"result_ref\":{\"call_id\":5}}"),
-                          &out, NULL),
+        rv_protocol_on_event(p, NULL,
+                             RV_STR_LIT("{\"type\":\"tool_result\",\"stage\":\"s\",\"visit\":1,\"tool\":\"t\","
+                                        "\"step_id\":\"c\",\"result_preview\":\"{\",\"result_ref\":{\"call_id\":5}}"),
+                             &out, NULL),
         0);
     ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&out), "{\\\"whole\\\":5}"));
     rv_protocol_free(p);
@@ -252,17 +252,17 @@ START_TEST(a_call_of_an_earlier_stream_only_has_its_result)
     ck_assert_int_eq(rv_protocol_begin(p, NULL, &out, NULL), 0);
     rv_buf_clear(&out);
     ck_assert_int_eq(
-        rv_protocol_event(p, NULL,
-                          RV_STR_LIT("{\"type\":\"tool_call_start\",\"stage\":\"s\",\"visit\":2,\"tool\":\"t\","
-                                     "\"step_id\":\"call_1\",\"arguments\":{\"a\":1}}"),
-                          &out, NULL),
+        rv_protocol_on_event(p, NULL,
+                             RV_STR_LIT("{\"type\":\"tool_call_start\",\"stage\":\"s\",\"visit\":2,\"tool\":\"t\","
+                                        "\"step_id\":\"call_1\",\"arguments\":{\"a\":1}}"),
+                             &out, NULL),
         0);
     ck_assert_uint_eq(out.len, 0);
     ck_assert_int_eq(
-        rv_protocol_event(p, NULL,
-                          RV_STR_LIT("{\"type\":\"tool_result\",\"stage\":\"s\",\"visit\":2,\"tool\":\"t\","
-                                     "\"step_id\":\"call_1\",\"status\":\"success\",\"result\":1}"),
-                          &out, NULL),
+        rv_protocol_on_event(p, NULL,
+                             RV_STR_LIT("{\"type\":\"tool_result\",\"stage\":\"s\",\"visit\":2,\"tool\":\"t\","
+                                        "\"step_id\":\"call_1\",\"status\":\"success\",\"result\":1}"),
+                             &out, NULL),
         0);
     ck_assert_str_eq(rv_buf_cstr(&out),
                      "data: {\"type\":\"TOOL_CALL_RESULT\",\"messageId\":\"r-call_1-result\",\"toolCallId\":"
@@ -294,7 +294,7 @@ static const char *const behind[] = {
 static void tell(rv_protocol *p, const char *const *lines, size_t n, rv_buf *out)
 {
     for (size_t i = 0; i < n; i++)
-        ck_assert_int_eq(rv_protocol_event(p, NULL, rv_str_of(lines[i]), out, NULL), 0);
+        ck_assert_int_eq(rv_protocol_on_event(p, NULL, rv_str_of(lines[i]), out, NULL), 0);
 }
 
 /* 0: another encoder is told what was before; 1: the same one goes on. */
@@ -314,12 +314,12 @@ START_TEST(a_run_that_goes_on_is_told_from_there)
         ck_assert_uint_eq(out.len, 0);
         ck_assert_int_eq(rv_protocol_begin(p, NULL, &out, NULL), 0);
     } else {
-        ck_assert_int_eq(rv_protocol_again(p, &opts, NULL, &out, NULL), RV_E_STATE);
+        ck_assert_int_eq(rv_protocol_begin_again(p, &opts, NULL, &out, NULL), RV_E_STATE);
         ck_assert_int_eq(rv_protocol_end(p, NULL, &waits, &out, NULL), 0);
         ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&out), "\"outcome\":{\"type\":\"interrupt\""));
         ck_assert_ptr_null(strstr(rv_buf_cstr(&out), "TOOL_CALL_RESULT"));
         rv_buf_clear(&out);
-        ck_assert_int_eq(rv_protocol_again(p, &opts, NULL, &out, NULL), 0);
+        ck_assert_int_eq(rv_protocol_begin_again(p, &opts, NULL, &out, NULL), 0);
     }
     tell(p, behind, RV_COUNT(behind), &out);
     ck_assert_int_eq(rv_protocol_end(p, NULL, &end, &out, NULL), 0);
