@@ -89,7 +89,7 @@ struct rv_test_choice {
     unsigned parts;             /* what changed, a bit each */
 };
 /** Tells whether test i has to run, and adds it to sum. */
-bool rv_test_changes_runs(const struct rv_test_changes *c, size_t i, struct rv_test_choice *sum);
+bool rv_test_changes_choose(const struct rv_test_changes *c, size_t i, struct rv_test_choice *sum);
 void rv_test_changes_note(struct rv_test_changes *c, size_t i, bool passed);
 /** Append the choice in a line without its end. */
 void rv_test_choice_write_text(const struct rv_test_choice *sum, rv_buf *b);

@@ -281,7 +281,7 @@ static int run_changed(const char *path)
     rc = rv_findings_n(l.findings) > 0 ? RV_E_INVALID : rv_test_changes_open(&app, &l, NULL, &changes, &err);
     for (size_t i = 0; rc == 0 && i < l.pipeline->n_tests; i++) {
         struct rv_test_report report = {0};
-        if (!rv_test_changes_runs(changes, i, &sum))
+        if (!rv_test_changes_choose(changes, i, &sum))
             continue;
         rc = rv_test_run(&app, &l, i, &opts, &report, &err);
         if (rc == 0)

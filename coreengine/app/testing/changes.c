@@ -360,7 +360,7 @@ int rv_test_changes_open(const struct rv_app *app, const struct rv_app_loaded *l
     return rc;
 }
 
-bool rv_test_changes_runs(const struct rv_test_changes *c, size_t i, struct rv_test_choice *sum)
+bool rv_test_changes_choose(const struct rv_test_changes *c, size_t i, struct rv_test_choice *sum)
 {
     bool is_same;
     const struct line *before = passed_as(c, i, &is_same);

@@ -129,7 +129,7 @@ static int run_tests(struct session *s, const char *path, struct rv_app_loaded *
             continue;
         }
         s->n_found++;
-        if (changes && !rv_test_changes_runs(changes, i, &s->choice))
+        if (changes && !rv_test_changes_choose(changes, i, &s->choice))
             continue;
         rc = run_one(s, path, l, i, coverage, err);
         if (changes)
