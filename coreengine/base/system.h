@@ -4,6 +4,7 @@
 #define RV_SYSTEM_H
 
 #include <dirent.h>
+#include <pthread.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <sys/types.h>
