@@ -10,7 +10,7 @@
 
 #include "coreengine/tools/plugin/plugin_internal.h"
 
-#define MAX_IDLE 64 /* that no set uses and that stay open: each keeps a library or a process */
+#define MAX_IDLE 64 /* capabilities that stay open while no set uses them: each keeps a library or a process */
 
 struct rv_plugin_key {
     struct rv_plugin_key *next; /* of the pool, the last one used first */
