@@ -271,16 +271,17 @@ static int make_texts(struct sql_store *st, const struct rv_place *at, const str
     return rc < 0 ? rc : rv_buf_check(&t->edges, "graph_edges", err);
 }
 
-static int write_row(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_entity_given *g,
-                     const char *owner, struct present *p, int64_t now_us, rv_err **err)
+/* whose: the tenant and the owner of the row. */
+static int write_row(struct sql_store *st, const struct rv_store_scope *whose, const struct rv_entity_given *g,
+                     struct present *p, int64_t now_us, rv_err **err)
 {
-    const struct rv_place at = entity_place(g->kind, scope->tenant, owner, g->id);
+    const struct rv_place at = entity_place(g->kind, whose->tenant, whose->user, g->id);
     const char *level = NULL;
     struct texts t;
     int rc = make_texts(st, &at, g, p, &t, err);
 
     if (rc == 0)
-        rc = vault_level(st, scope->tenant, g->kind->name, &level, err);
+        rc = vault_level(st, whose->tenant, g->kind->name, &level, err);
     if (has_sealed(g, p))
         level = rv_encryption_mode_text(RV_ENCRYPTION_SEALED);
     if (rc == 0) {
@@ -290,8 +291,8 @@ static int write_row(struct sql_store *st, const struct rv_store_scope *scope, c
         } else {
             store_sql_text(stmt, 1, g->id);
             store_sql_text(stmt, 2, g->kind->name);
-            store_sql_text(stmt, 3, scope->tenant);
-            store_sql_text(stmt, 4, owner);
+            store_sql_text(stmt, 3, whose->tenant);
+            store_sql_text(stmt, 4, whose->user);
         }
         store_sql_text(stmt, 5, word_of(g, "name", p->name));
         store_sql_text(stmt, 6, about_of(g, p));
@@ -322,7 +323,7 @@ static int put_row(struct sql_store *st, const struct rv_store_scope *scope, con
     if (rc == 0)
         rc = entity_check_version(st, g->kind, p.is_there ? p.key : 0, g->version, g->is_stale, err);
     if (rc == 0)
-        rc = write_row(st, scope, g, owner, &p, now_us, err);
+        rc = write_row(st, &(const struct rv_store_scope){.tenant = scope->tenant, .user = owner}, g, &p, now_us, err);
     if (rc == 0 && (g->kind->is_indexed || out))
         rc = entity_at(st, g->kind, p.key, &whole, err);
     if (rc == 0)
@@ -385,13 +386,12 @@ static int check_put(const struct rv_entities_put *put, const struct rv_store_sc
     return rc;
 }
 
-static int put_checked(rv_store *s, int rc, const struct rv_store_scope *scope, const struct rv_entities_put *put,
+static int put_checked(rv_store *s, const struct rv_store_scope *scope, const struct rv_entities_put *put,
                        struct rv_entity_given *given, json_object **out, rv_err **err)
 {
     json_object *rows = NULL;
+    int rc;
 
-    if ((rc = store_enter_write(s, rc, "put entities", err)) != 0)
-        return rc;
     make_ids(given, put->n_rows, put->rand.fill ? put->rand : rv_rand_system());
     do {
         json_object_put(rows);
@@ -417,7 +417,9 @@ int rv_store_put_entities(rv_store *s, const struct rv_store_scope *scope, const
         rc = check_put(put, &sc, given, err);
     if (rc == 0 && put->is_tenantless)
         sc.tenant = "";
-    rc = put_checked(s, rc, &sc, put, given, out, err);
+    rc = store_enter_write(s, rc, "put entities", err);
+    if (rc == 0)
+        rc = put_checked(s, &sc, put, given, out, err);
     for (size_t i = 0; given && i < put->n_rows; i++)
         entity_given_fini(&given[i]);
     free(given);

@@ -112,14 +112,19 @@ static int hash_of(json_object *messages, char hash[RV_HASH_MAX], rv_err **err)
     return rc;
 }
 
-/* told_us: for a run that was told it at that moment, also what its owner has deleted since; 0: now. */
-static int read_history(rv_store *store, const struct rv_store_scope *scope, const struct rv_conversation *c,
-                        int64_t told_us, json_object **out, char hash[RV_HASH_MAX], rv_err **err)
+struct history_source {
+    rv_store *store; /* borrowed, as the scope is */
+    const struct rv_store_scope *scope;
+    int64_t told_us; /* for a run that was told it at that moment, also what its owner has deleted since; 0: now */
+};
+
+static int read_history(struct history_source of, const struct rv_conversation *c, json_object **out,
+                        char hash[RV_HASH_MAX], rv_err **err)
 {
     const struct rv_message_filter filter = {.upto_seq = c->upto_seq,
                                              .newest_first = true,
-                                             .with_deleted = told_us > 0,
-                                             .told_us = told_us,
+                                             .with_deleted = of.told_us > 0,
+                                             .told_us = of.told_us,
                                              .for_agents = true};
     const char *session = c->context.session_id;
     rv_history *h = NULL;
@@ -130,7 +135,7 @@ static int read_history(rv_store *store, const struct rv_store_scope *scope, con
         return 0;
     int rc = rv_history_new(session, &c->history_opts, &h, err);
     if (rc == 0)
-        rc = rv_store_read_messages(store, scope, session, &filter, add_row, h, err);
+        rc = rv_store_read_messages(of.store, of.scope, session, &filter, add_row, h, err);
     if (rc == 0) {
         rv_history_set_moments(h, c->moments);
         rc = rv_history_finish(h, out, err);
@@ -167,7 +172,7 @@ int rv_journal_read_history(rv_store *store, const struct rv_store_scope *scope,
 
     *out = NULL;
     return rc < 0 ? RV_WRAP(err, rc, "read the moments of session \"%s\"", c->context.session_id)
-                  : read_history(store, scope, c, 0, out, hash, err);
+                  : read_history((struct history_source){store, scope, 0}, c, out, hash, err);
 }
 
 int journal_same_history(rv_store *store, const struct rv_store_scope *scope, const struct rv_conversation *c,
@@ -177,7 +182,8 @@ int journal_same_history(rv_store *store, const struct rv_store_scope *scope, co
     const struct rv_store_scope owner = {.tenant = scope->tenant, .user = user ? user : ""};
     char hash[RV_HASH_MAX];
 
-    int rc = read_history(store, &owner, c, told_us > 0 ? told_us : 1, out, hash, err);
+    const struct history_source then = {store, &owner, told_us > 0 ? told_us : 1};
+    int rc = read_history(then, c, out, hash, err);
     if (rc < 0 || strcmp(hash, c->history_hash) == 0)
         return rc;
     json_object_put(*out);

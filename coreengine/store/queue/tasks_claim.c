@@ -12,13 +12,12 @@
 /* --- Classes --- */
 
 /* needs: one a line. The texts stay where they are, in `room`. */
-static int give_class(int64_t id, const char *tier, rv_str needs, char *room, rv_each_class *each, void *ctx,
-                      rv_err **err)
+static int give_class(struct rv_task_class c, rv_str needs, char *room, rv_each_class *each, void *ctx, rv_err **err)
 {
     const char *list[RV_TASK_MAX_NEEDS];
-    struct rv_task_class c = {.id = id, .tier = tier, .needs = list};
     char *rest = room;
 
+    c.needs = list;
     if (needs.len > 0) {
         memcpy(room, needs.ptr, needs.len);
         room[needs.len] = 0;
@@ -44,7 +43,7 @@ static int list_classes(struct sql_store *st, rv_each_class *each, void *ctx, rv
         else if (!tier || !needs.ptr || needs.len >= sizeof room)
             rc = store_damaged(st, err, "class %lld of tasks is damaged", (long long)id);
         else
-            rc = give_class(id, tier, needs, room, each, ctx, err);
+            rc = give_class((struct rv_task_class){.id = id, .tier = tier}, needs, room, each, ctx, err);
         if (rc != 0)
             break;
     }

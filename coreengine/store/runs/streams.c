@@ -100,25 +100,30 @@ static int one_row(struct sql_store *st, rv_sql_stmt *stmt, struct rv_stream_row
     return rc;
 }
 
-static int read_one(rv_store *s, int rc, enum sql_id which, const struct rv_store_scope *scope, const char *name,
+struct stream_key {
+    enum sql_id by;
+    const char *name; /* borrowed */
+};
+
+static int read_one(rv_store *s, int rc, struct stream_key key, const struct rv_store_scope *scope,
                     struct rv_stream_row *out, rv_err **err)
 {
     struct rv_stream_row row = {0};
 
     rc = store_enter_read(s, rc,
-                          which == SQL_FIND_STREAM      ? "find stream"
-                          : which == SQL_SESSION_STREAM ? "session stream"
-                          : which == SQL_GET_STREAM     ? "get stream"
-                                                        : "last stream",
+                          key.by == SQL_FIND_STREAM      ? "find stream"
+                          : key.by == SQL_SESSION_STREAM ? "session stream"
+                          : key.by == SQL_GET_STREAM     ? "get stream"
+                                                         : "last stream",
                           err);
     if (rc != 0)
         return rc;
-    rv_sql_stmt *stmt = sql_use(s->sql, which);
-    store_sql_text(stmt, 1, name);
+    rv_sql_stmt *stmt = sql_use(s->sql, key.by);
+    store_sql_text(stmt, 1, key.name);
     store_sql_text(stmt, 2, scope->tenant);
     store_sql_text(stmt, 3, scope->user);
     rc = one_row(s->sql, stmt, &row, err);
-    rc = store_leave_read(s, rc == 1 ? fail_none(name, err) : rc, err);
+    rc = store_leave_read(s, rc == 1 ? fail_none(key.name, err) : rc, err);
     if (rc == 0)
         *out = row;
     else
@@ -131,7 +136,8 @@ int rv_store_get_stream(rv_store *s, const struct rv_store_scope *scope, const c
 {
     struct rv_store_scope sc;
 
-    return read_one(s, store_check_scoped(scope, "stream", id, &sc, err), SQL_GET_STREAM, &sc, id, out, err);
+    return read_one(s, store_check_scoped(scope, "stream", id, &sc, err), (struct stream_key){SQL_GET_STREAM, id}, &sc,
+                    out, err);
 }
 
 int rv_store_find_stream(rv_store *s, const struct rv_store_scope *scope, const char *ask, struct rv_stream_row *out,
@@ -142,7 +148,7 @@ int rv_store_find_stream(rv_store *s, const struct rv_store_scope *scope, const 
 
     if (rc == 0)
         rc = store_check_text("name of a request", ask, RV_STREAM_MAX_ASK, err);
-    return read_one(s, rc, SQL_FIND_STREAM, &sc, ask, out, err);
+    return read_one(s, rc, (struct stream_key){SQL_FIND_STREAM, ask}, &sc, out, err);
 }
 
 int rv_store_find_last_stream(rv_store *s, const struct rv_store_scope *scope, const char *run,
@@ -150,7 +156,8 @@ int rv_store_find_last_stream(rv_store *s, const struct rv_store_scope *scope, c
 {
     struct rv_store_scope sc;
 
-    return read_one(s, store_check_scoped(scope, "run id", run, &sc, err), SQL_LAST_STREAM, &sc, run, out, err);
+    return read_one(s, store_check_scoped(scope, "run id", run, &sc, err), (struct stream_key){SQL_LAST_STREAM, run},
+                    &sc, out, err);
 }
 
 int rv_store_find_session_stream(rv_store *s, const struct rv_store_scope *scope, const char *session,
@@ -158,8 +165,8 @@ int rv_store_find_session_stream(rv_store *s, const struct rv_store_scope *scope
 {
     struct rv_store_scope sc;
 
-    return read_one(s, store_check_scoped(scope, "session", session, &sc, err), SQL_SESSION_STREAM, &sc, session, out,
-                    err);
+    return read_one(s, store_check_scoped(scope, "session", session, &sc, err),
+                    (struct stream_key){SQL_SESSION_STREAM, session}, &sc, out, err);
 }
 
 /* --- changes --- */

@@ -337,24 +337,20 @@ static int kind_of(const char *name, const struct rv_kind **kind, rv_err **err)
     return rc;
 }
 
-static int search_words(rv_store *s, const struct rv_store_scope *scope, const struct rv_kind *kind,
-                        const struct rv_search_rows *rows, rv_str text, struct rv_search_hits *out, rv_err **err)
+static int search_words(const struct rv_search_indexes *in, const struct rv_search_rows *rows, rv_str text,
+                        struct rv_search_hits *out, rv_err **err)
 {
-    struct rv_search_indexes in;
     struct founds best = {0};
     struct rv_terms query = {0};
-    int rc =
-        store_search_indexes_get(s, scope, &(const struct rv_index_key){.of = RV_INDEX_WORDS, .kind = kind}, &in, err);
+    int rc = rv_terms_of(text, &query, err);
 
-    if (rc == 0)
-        rc = rv_terms_of(text, &query, err);
     if (rc == 0)
         rc = begin(&best, rows->limit, err);
     if (rc == 0) {
         struct view v[2];
-        for (size_t i = 0; i < in.n; i++)
-            v[i] = view_of(in.at[i], rows->category);
-        rc = rank_words(v, in.n, &query, &best, out, err);
+        for (size_t i = 0; i < in->n; i++)
+            v[i] = view_of(in->at[i], rows->category);
+        rc = rank_words(v, in->n, &query, &best, out, err);
     }
     if (rc == 0)
         rc = give(&best, out, err);
@@ -366,6 +362,7 @@ static int search_words(rv_store *s, const struct rv_store_scope *scope, const s
 int rv_store_search_words(rv_store *s, const struct rv_store_scope *scope, const struct rv_search_rows *rows,
                           rv_str text, struct rv_search_hits *out, rv_err **err)
 {
+    struct rv_search_indexes in;
     struct rv_store_scope sc;
     const struct rv_kind *kind = NULL;
     int rc = check(scope, &sc, text, 0, rows->limit, err);
@@ -375,7 +372,8 @@ int rv_store_search_words(rv_store *s, const struct rv_store_scope *scope, const
         rc = kind_of(rows->kind, &kind, err);
     if ((rc = store_enter_read(s, rc, "search words", err)) != 0)
         return rc;
-    return leave(s, search_words(s, &sc, kind, rows, text, out, err), out, err);
+    rc = store_search_indexes_get(s, &sc, &(const struct rv_index_key){.of = RV_INDEX_WORDS, .kind = kind}, &in, err);
+    return leave(s, rc != 0 ? rc : search_words(&in, rows, text, out, err), out, err);
 }
 
 /* --- Vectors --- */

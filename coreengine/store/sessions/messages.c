@@ -78,6 +78,7 @@ int store_check_turn(const struct rv_turn *turn, rv_err **err)
 struct target {
     struct rv_session_at at;
     int64_t n_messages, total_tokens;
+    bool makes;   /* a session that is not there is made: the turn is of a run; given */
     bool is_gone; /* its owner has deleted it: a run's turn adds nothing */
     bool is_merged, is_renamed;
     rv_buf metadata;
@@ -115,8 +116,8 @@ static struct rv_session_row session_of(const struct rv_turn *turn, const struct
 }
 
 /* makes: a missing session is made, and a deleted session is not an error. */
-static int aim(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_turn *turn, bool makes,
-               int64_t now_us, struct target *t, rv_err **err)
+static int aim(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_turn *turn, int64_t now_us,
+               struct target *t, rv_err **err)
 {
     char name[RV_STORE_NAME_ROOM];
     struct found_session found = {0};
@@ -124,10 +125,10 @@ static int aim(struct sql_store *st, const struct rv_store_scope *scope, const s
     int rc = store_session_find(st, scope, turn->session, &stmt, &found, err);
     bool is_there = rc == 1;
 
-    t->is_gone = is_there && makes && found.is_deleted;
+    t->is_gone = is_there && t->makes && found.is_deleted;
     if (t->is_gone)
         rc = 0;
-    else if (rc >= 0 && !makes && (!is_there || found.is_deleted))
+    else if (rc >= 0 && !t->makes && (!is_there || found.is_deleted))
         rc = store_fail_no_session(turn->session, err);
     else if (is_there)
         rc = aim_at_found(&found, turn, t, err);
@@ -234,8 +235,8 @@ static int write_target(struct sql_store *st, const struct target *t, const stru
 static int keep_turn(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_turn *turn,
                      const char *run, int64_t now_us, rv_err **err)
 {
-    struct target t = {.metadata = RV_BUF_INIT(RV_STORE_MAX_META)};
-    int rc = aim(st, scope, turn, run != NULL, now_us, &t, err);
+    struct target t = {.makes = run != NULL, .metadata = RV_BUF_INIT(RV_STORE_MAX_META)};
+    int rc = aim(st, scope, turn, now_us, &t, err);
 
     for (size_t i = 0; i < turn->n_rows && rc == 0 && !t.is_gone; i++) {
         struct rv_message m = message_to_keep(&turn->rows[i], run, now_us);
@@ -367,20 +368,19 @@ int store_messages_walk(struct sql_store *st, const struct rv_session_at *sessio
     return rc;
 }
 
-static int read_messages(struct sql_store *st, const struct rv_store_scope *scope, const char *session,
-                         const struct rv_message_filter *filter, rv_each_message *each, void *ctx, rv_err **err)
+static int find_session(struct sql_store *st, const struct rv_store_scope *scope, const char *session,
+                        bool with_deleted, struct rv_session_at *at, rv_err **err)
 {
     struct found_session found;
-    struct rv_session_at at;
     rv_sql_stmt *stmt = NULL;
     int rc = store_session_find(st, scope, session, &stmt, &found, err);
 
-    if (rc == 0 || (rc == 1 && found.is_deleted && !filter->with_deleted))
+    if (rc == 0 || (rc == 1 && found.is_deleted && !with_deleted))
         rc = store_fail_no_session(session, err);
     else if (rc == 1)
-        store_session_at(&found, &at);
+        store_session_at(&found, at);
     sql_done(stmt);
-    return rc < 0 ? rc : store_messages_walk(st, &at, filter, each, ctx, err);
+    return rc < 0 ? rc : 0;
 }
 
 int rv_store_read_messages(rv_store *s, const struct rv_store_scope *scope, const char *session,
@@ -389,6 +389,7 @@ int rv_store_read_messages(rv_store *s, const struct rv_store_scope *scope, cons
 {
     struct rv_message_filter f = filter ? *filter : (struct rv_message_filter){0};
     struct rv_store_scope sc;
+    struct rv_session_at at;
     bool began = false;
     int rc = store_check_scoped(scope, "session id", session, &sc, err);
 
@@ -401,7 +402,9 @@ int rv_store_read_messages(rv_store *s, const struct rv_store_scope *scope, cons
         return rc;
     rc = sql_begin_read(s->sql, &began, err);
     if (rc == 0)
-        rc = read_messages(s->sql, &sc, session, &f, each, self, err);
+        rc = find_session(s->sql, &sc, session, f.with_deleted, &at, err);
+    if (rc == 0)
+        rc = store_messages_walk(s->sql, &at, &f, each, self, err);
     sql_end_read(s->sql, began);
     return store_leave_read(s, rc == RV_STORE_ENOUGH ? 0 : rc, err);
 }

@@ -132,7 +132,8 @@ static const struct {
 };
 
 struct guarded {
-    sqlite3 *db;
+    sqlite3 *db; /* borrowed, as the clock is */
+    struct clock *clock;
     int before[RV_COUNT(limits)];
 };
 
@@ -141,6 +142,7 @@ struct guarded {
 static void guard(struct guarded *g, sqlite3 *db, struct clock *clock)
 {
     g->db = db;
+    g->clock = clock;
     RV_IGNORE(sqlite3_exec(db, "SELECT 1 FROM json_each('[]')", NULL, NULL, NULL), "the statement says it then");
     for (size_t i = 0; i < RV_COUNT(limits); i++)
         g->before[i] = sqlite3_limit(db, limits[i].id, limits[i].value);
@@ -281,12 +283,12 @@ static int bind_scope(sqlite3_stmt *stmt, const struct rv_store_scope *scope)
     return rc;
 }
 
-static int carry_out(struct sqlite *st, sqlite3 *db, const struct rv_store_scope *scope, const rv_buf *text,
-                     struct rv_asking_rows *rows, const struct clock *clock, rv_err **err)
+static int carry_out(struct sqlite *st, const struct guarded *g, const struct rv_store_scope *scope, const rv_buf *text,
+                     struct rv_asking_rows *rows, rv_err **err)
 {
     sqlite3_stmt *stmt = NULL;
     const char *rest = NULL;
-    int native = sqlite3_prepare_v2(db, rv_buf_cstr(text), -1, &stmt, &rest), rc = 0;
+    int native = sqlite3_prepare_v2(g->db, rv_buf_cstr(text), -1, &stmt, &rest), rc = 0;
 
     if (native == SQLITE_OK && (!stmt || !sqlite3_stmt_readonly(stmt) || rest[strspn(rest, " \t\r\n;")]))
         rc = RV_FAIL(err, RV_E_INVALID, "the database refuses the statement: it is not one that only reads");
@@ -295,7 +297,7 @@ static int carry_out(struct sqlite *st, sqlite3 *db, const struct rv_store_scope
     if (native == SQLITE_OK && rc == 0)
         rc = read_rows(stmt, rows, &native, err);
     if (rc == 0 && native != SQLITE_OK && native != SQLITE_DONE && native != SQLITE_ROW)
-        rc = refuse(st, db, native, clock, rows->ask, err);
+        rc = refuse(st, g->db, native, g->clock, rows->ask, err);
     sqlite3_finalize(stmt);
     return rc;
 }
@@ -315,7 +317,7 @@ int sqlite_ask(struct sql_store *base, const struct rv_store_scope *scope, struc
     rc = rv_buf_check(&text, "statement", err);
     if (rc == 0) {
         guard(&g, db, &clock);
-        rc = carry_out(st, db, scope, &text, rows, &clock, err);
+        rc = carry_out(st, &g, scope, &text, rows, err);
         unguard(&g);
     }
     rv_buf_fini(&text);
