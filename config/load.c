@@ -299,11 +299,17 @@ struct rv_pipeline *config_pipeline_blank(rv_str text, const char *name, const c
     return p;
 }
 
+/* Where faults of a file go, and how many errors were there before. */
+struct reported {
+    rv_findings *findings; /* borrowed */
+    size_t n_errors_before;
+};
+
 /* From the tree of its keys to a pipeline. Takes p. */
 static int load_take(struct rv_pipeline *p, const struct rv_node *root, const struct rv_pipeline_opts *opts,
-                     size_t n_errors_before, rv_findings *findings, struct rv_pipeline **out, rv_err **err)
+                     struct reported to, struct rv_pipeline **out, rv_err **err)
 {
-    struct rv_loader l = {.p = p, .opts = opts, .findings = findings, .arena = p->internal->arena, .root = root};
+    struct rv_loader l = {.p = p, .opts = opts, .findings = to.findings, .arena = p->internal->arena, .root = root};
     int rc = run_steps(&l, err);
 
     rv_index_fini(&l.file_index);
@@ -312,7 +318,7 @@ static int load_take(struct rv_pipeline *p, const struct rv_node *root, const st
         rv_pipeline_free(p);
         return rc;
     }
-    p->is_sound = rv_findings_n_errors(findings) == n_errors_before;
+    p->is_sound = rv_findings_n_errors(to.findings) == to.n_errors_before;
     *out = p;
     return 0;
 }
@@ -329,7 +335,7 @@ int rv_pipeline_parse_with(rv_str text, const char *name, const char *dir, const
     int rc = rv_yaml_parse(text, p->file, findings, &p->internal->doc, err);
     root = rc == 0 && p->internal->doc ? rv_yaml_root(p->internal->doc) : NULL;
     if (root && root->kind == RV_NODE_MAP)
-        return load_take(p, root, opts, n_errors_before, findings, out, err);
+        return load_take(p, root, opts, (struct reported){findings, n_errors_before}, out, err);
     if (rc == 0 && p->internal->doc) {
         struct rv_src src = root ? root->src : (struct rv_src){p->file, 1, 1};
         rv_findings_add(findings, RV_SEVERITY_CRITICAL, &src, "begin with \"name:\" and \"agents:\"",
@@ -358,7 +364,7 @@ int rv_pipeline_of_value(json_object *keys, const char *name, rv_findings *findi
         root = rv_node_of_json(keys, &(struct rv_src){p->file, 1, 1}, p->internal->arena);
     rv_buf_fini(&text);
     if (root)
-        return load_take(p, root, &opts, n_errors_before, findings, out, err);
+        return load_take(p, root, &opts, (struct reported){findings, n_errors_before}, out, err);
     rv_pipeline_free(p);
     return rc < 0 ? rc : RV_FAIL(err, RV_E_NOMEM, "load pipeline \"%s\"", name);
 }

@@ -377,9 +377,18 @@ static const struct rv_key_word *words_of(const struct rv_key *keys)
     return keys == config_model_table.keys ? config_model_words : NULL;
 }
 
+struct one_model {
+    struct rv_model_config *out;
+    struct rv_written *written;
+    bool is_dropped;
+    const char *missing; /* a variable that is not set; NULL: none; borrowed */
+};
+
 static void read_model(struct rv_loader *l, const struct rv_node *key, const struct rv_node *node,
-                       struct rv_model_config *out, struct rv_written *written, bool *is_dropped, const char **missing)
+                       struct one_model *one)
 {
+    struct rv_model_config *out = one->out;
+    struct rv_written *written = one->written;
     struct rv_key_reader reader = {.arena = l->arena,
                                    .findings = l->findings,
                                    .owner_kind = "model",
@@ -396,8 +405,8 @@ static void read_model(struct rv_loader *l, const struct rv_node *key, const str
     out->provider = out->model = "";
     written->node = node;
     m.chosen = replace(l, out->role, &replacement);
-    *is_dropped = m.chosen && !m.chosen->provider;
-    if (*is_dropped)
+    one->is_dropped = m.chosen && !m.chosen->provider;
+    if (one->is_dropped)
         return;
     if (m.chosen) {
         take_chosen(&m);
@@ -420,8 +429,8 @@ static void read_model(struct rv_loader *l, const struct rv_node *key, const str
         l->rc = reader.rc;
     if (l->rc == 0)
         set_price(&m);
-    *is_dropped = m.how.is_missing && out->optional && !l->opts->models;
-    *missing = m.how.missing;
+    one->is_dropped = m.how.is_missing && out->optional && !l->opts->models;
+    one->missing = m.how.missing;
 }
 
 static void note_chosen(struct rv_loader *l, const struct rv_model_config *model, bool is_dropped, const char *missing)
@@ -457,13 +466,13 @@ void config_read_models(struct rv_key_reader *r, const struct rv_node *node, voi
     for (size_t i = 0; i < n && l->rc == 0; i++) {
         struct rv_model_config *out = &l->p->models[l->p->n_models];
         struct rv_written *written = &internal->models[l->p->n_models];
-        bool is_dropped = false;
-        const char *missing = NULL;
+        struct one_model one = {out, written, false, NULL};
 
-        read_model(l, node->keys[i], node->items[i], out, written, &is_dropped, &missing);
-        if (is_dropped || written->hides_name || out->is_replaced || out->price_from_table || out->max_input_tokens > 0)
-            note_chosen(l, out, is_dropped, missing);
-        if (is_dropped) {
+        read_model(l, node->keys[i], node->items[i], &one);
+        if (one.is_dropped || written->hides_name || out->is_replaced || out->price_from_table ||
+            out->max_input_tokens > 0)
+            note_chosen(l, out, one.is_dropped, one.missing);
+        if (one.is_dropped) {
             json_object_put(out->options);
             *out = (struct rv_model_config){0};
             *written = (struct rv_written){0};

@@ -39,10 +39,11 @@ void lint_routes_fini(struct rv_routes *routes);
  *  what it finds as is_likely. RV_E_NOMEM. */
 RV_MUST_CHECK int lint_witness_routes(const struct rv_agent *a, struct rv_route *routes, rv_err **err);
 /** Look for an output that takes the route to the list and begins as many of its branches as any: active[0..list->n)
- *  tells which, *found whether there is one. routes are those of the stage, after lint_witness_routes(). RV_E_NOMEM. */
+ *  tells which. routes are those of the stage, after lint_witness_routes().
+ *  @return 1: there is one; 0: none; RV_E_NOMEM */
 RV_MUST_CHECK int lint_witness_branches(const struct rv_agent *a, const struct rv_route *routes,
                                         const struct rv_route *route, const struct rv_branches *list, bool *active,
-                                        bool *found, rv_err **err);
+                                        rv_err **err);
 /** The most ways that lead on from the stages of the pipeline, with those of lists and answers one by one. */
 size_t lint_routes_most_ways(const struct rv_pipeline *p, const struct rv_routes *routes);
 /** The branches that a route with the target LIST begins; n is 0 for others. */

@@ -140,13 +140,15 @@ static int add_list(struct builder *b, const struct rv_route *route, const struc
                     struct rv_group_arc arc, rv_err **err)
 {
     struct rv_group_graph *g = b->g;
-    bool found = false, *active = calloc(list->n + 1, sizeof *active);
+    bool *active = calloc(list->n + 1, sizeof *active);
     const struct rv_agent *a = &g->p->agents[route->from];
     int rc;
 
     if (!active)
         return RV_FAIL(err, RV_E_NOMEM, "list the branches of a group");
-    rc = lint_witness_branches(a, &b->routes->items[b->routes->start[route->from]], route, list, active, &found, err);
+    rc = lint_witness_branches(a, &b->routes->items[b->routes->start[route->from]], route, list, active, err);
+    bool found = rc > 0;
+    rc = rc < 0 ? rc : 0;
     g->lists[g->n_lists] = (struct rv_group_list){route->from, g->join_of[route->from], g->n_branches, 0};
     for (size_t i = 0; rc == 0 && i < list->n; i++) {
         const struct rv_branch_target *t = &list->items[i];

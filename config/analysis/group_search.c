@@ -216,26 +216,32 @@ static void add_row(int64_t out[RV_N_GROUP_OUTCOMES], const struct tables *t, in
     }
 }
 
+/* Where a group stands when the branches of a list begin, and the value until then. */
+struct opened {
+    int list;
+    int64_t at, before;
+};
+
 /* The group is settled with some of what is left, and the join has the rest. */
-static void add_join(int64_t out[RV_N_GROUP_OUTCOMES], const struct tables *t, int dim, int list, int64_t at,
-                     int64_t used, int64_t before)
+static void add_join(int64_t out[RV_N_GROUP_OUTCOMES], const struct tables *t, const struct opened *o, int dim,
+                     int64_t used)
 {
     const struct rv_group_space *s = &t->space;
 
     if (dim < s->n_dims) {
-        int64_t most = rv_group_left(s, dim, at);
+        int64_t most = rv_group_left(s, dim, o->at);
 
         for (int64_t i = 0; i <= most; i++)
-            add_join(out, t, dim + 1, list, at, used + i * s->dims[dim].stride, before);
+            add_join(out, t, o, dim + 1, used + i * s->dims[dim].stride);
         return;
     }
-    struct rv_group_settled rows = settled_rows(t, list);
-    int join = t->g->lists[list].join;
+    struct rv_group_settled rows = settled_rows(t, o->list);
+    int join = t->g->lists[o->list].join;
 
     if (rows.ok[used] >= 0)
-        add_row(out, t, t->slot[join], at - used, lint_sat_add(before, rows.ok[used]));
+        add_row(out, t, t->slot[join], o->at - used, lint_sat_add(o->before, rows.ok[used]));
     if (rows.bad[used] >= 0)
-        add_row(out, t, t->unmet_slot[join], at - used, lint_sat_add(before, rows.bad[used]));
+        add_row(out, t, t->unmet_slot[join], o->at - used, lint_sat_add(o->before, rows.bad[used]));
 }
 
 static void add_list(int64_t out[RV_N_GROUP_OUTCOMES], const struct tables *t, int list, int64_t at, int64_t before)
@@ -249,7 +255,7 @@ static void add_list(int64_t out[RV_N_GROUP_OUTCOMES], const struct tables *t, i
     if (rows.stop[at] >= 0)
         rv_group_max(&out[RV_GROUP_STOPS], lint_sat_add(before, rows.stop[at]));
     if (l->join >= 0) {
-        add_join(out, t, 0, list, at, 0, before);
+        add_join(out, t, &(const struct opened){list, at, before}, 0, 0);
         return;
     }
     if (rows.ok[at] >= 0)

@@ -233,19 +233,17 @@ static void try_branches(struct sampler *s, int route, const struct rv_branches 
 }
 
 int lint_witness_branches(const struct rv_agent *a, const struct rv_route *routes, const struct rv_route *route,
-                          const struct rv_branches *list, bool *active, bool *found, rv_err **err)
+                          const struct rv_branches *list, bool *active, rv_err **err)
 {
     struct sampler s = {.agent = a};
-    bool any_when = false, *tried;
+    bool any_when = false, found = false, *tried;
 
-    *found = false;
     for (size_t i = 0; i < list->n; i++) {
         active[i] = true;
         any_when = any_when || list->items[i].when;
     }
     if (!any_when || a->routing.function[0]) {
-        *found = route->is_likely && route->fate == RV_WAY_LIVE;
-        return 0;
+        return route->is_likely && route->fate == RV_WAY_LIVE;
     }
     tried = calloc(list->n + 1, sizeof *tried);
     if (!tried)
@@ -254,11 +252,11 @@ int lint_witness_branches(const struct rv_agent *a, const struct rv_route *route
     for (size_t i = 0; i < list->n; i++)
         if (list->items[i].when)
             add_literals(&s, rv_expr_text(list->items[i].when));
-    try_branches(&s, (int)(route - routes), list, tried, active, found);
+    try_branches(&s, (int)(route - routes), list, tried, active, &found);
     for (size_t i = 0; i < s.n_values; i++)
         json_object_put(s.values[i]);
     free(tried);
-    return s.rc < 0 ? RV_FAIL(err, s.rc, "try outputs of stage \"%s\"", a->name) : 0;
+    return s.rc < 0 ? RV_FAIL(err, s.rc, "try outputs of stage \"%s\"", a->name) : found;
 }
 
 /* --- Routes --- */

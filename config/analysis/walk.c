@@ -108,21 +108,27 @@ static bool visits_call(const struct table *t, size_t stage)
     return t->search->goal == RV_WALK_VISITS && t->g->calls[stage] > 0;
 }
 
-/* Visit `to` with a value of `before` so far. */
-static void visit(struct table *t, size_t layer, size_t to, size_t count, size_t spent, int64_t before, size_t parent)
+/* A stage is come to: in which layer, with what counted and spent, and by which state, whose value is `before`. */
+struct arrival {
+    size_t layer, to, count, spent, parent;
+    int64_t before;
+};
+
+static void visit(struct table *t, struct arrival by)
 {
-    int64_t value = lint_sat_add(before, t->search->goal == RV_WALK_CALLS ? t->g->calls[to] : 1);
+    size_t to = by.to;
+    int64_t value = lint_sat_add(by.before, t->search->goal == RV_WALK_CALLS ? t->g->calls[to] : 1);
     size_t state;
 
-    if (!use(t, t->stage_counter[to], &count))
+    if (!use(t, t->stage_counter[to], &by.count))
         return;
-    if (t->has_spent && visits_call(t, to) && (int64_t)spent >= t->g->max_calls)
+    if (t->has_spent && visits_call(t, to) && (int64_t)by.spent >= t->g->max_calls)
         return;
-    state = state_of(t, layer, to, count, spent);
+    state = state_of(t, by.layer, to, by.count, by.spent);
     if (value <= t->value[state])
         return;
     t->value[state] = value;
-    t->parent[state] = (uint32_t)parent;
+    t->parent[state] = (uint32_t)by.parent;
 }
 
 static void leave(struct table *t, size_t layer, size_t stage, size_t count, size_t spent)
@@ -140,16 +146,16 @@ static void leave(struct table *t, size_t layer, size_t stage, size_t count, siz
             next_spent += t->search->goal == RV_WALK_CALLS || (visits_call(t, stage) && !skips);
         if (next_spent >= t->n_spent || !use(t, t->edge_counter[i], &next_count))
             continue;
-        visit(t, next_layer, (size_t)e->to, next_count, next_spent, t->value[state], state);
+        visit(t, (struct arrival){next_layer, (size_t)e->to, next_count, next_spent, state, t->value[state]});
     }
 }
 
 static void fill(struct table *t)
 {
-    visit(t, 0, 0, 0, 0, 1, UINT32_MAX);
+    visit(t, (struct arrival){.before = 1, .parent = UINT32_MAX});
     for (size_t s = 1; s < t->g->n && !t->search->only_likely; s++)
         if (t->g->entry[s])
-            visit(t, 0, s, 0, 0, 1, UINT32_MAX);
+            visit(t, (struct arrival){.to = s, .before = 1, .parent = UINT32_MAX});
     for (size_t layer = 0; layer < t->layers; layer++) {
         for (size_t s = 0; s < t->g->n; s++) {
             if (!t->g->reached[s])
