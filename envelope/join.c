@@ -128,16 +128,20 @@ static int note_metadata(const rv_envelope *fork, rv_str branch, struct rv_joini
 
 static const enum rv_map_id counts[] = {RV_MAP_VISITS, RV_MAP_EDGES, RV_MAP_REPLANS, RV_MAP_REJECTIONS};
 
-static int prepare(rv_envelope *env, const rv_envelope *fork, rv_str branch, bool with_values, struct rv_joining *j,
-                   struct rv_map *state, rv_err **err)
+static int prepare_counts(rv_envelope *env, const rv_envelope *fork, rv_err **err)
 {
     int rc = fork_prepare_records(env, fork, err);
 
     for (size_t i = 0; rc == 0 && i < RV_COUNT(counts); i++)
         rc = fork_prepare_map(env, fork, counts[i], 0, err);
-    if (rc < 0 || !with_values)
-        return rc;
-    rc = fork_prepare_map(env, fork, RV_MAP_OUTPUTS, 0, err);
+    return rc;
+}
+
+static int prepare_values(rv_envelope *env, const rv_envelope *fork, rv_str branch, struct rv_joining *j,
+                          struct rv_map *state, rv_err **err)
+{
+    int rc = fork_prepare_map(env, fork, RV_MAP_OUTPUTS, 0, err);
+
     if (rc == 0)
         rc = fork_prepare_map(env, fork, RV_MAP_METADATA, 0, err);
     if (rc == 0)
@@ -183,7 +187,9 @@ int rv_envelope_join(rv_envelope *env, rv_envelope *fork, rv_str branch, bool wi
     struct rv_map state = {0};
 
     assert(fork->parent == env && fork->is_branch);
-    int rc = prepare(env, fork, branch, with_values, j, &state, err);
+    int rc = prepare_counts(env, fork, err);
+    if (rc == 0 && with_values)
+        rc = prepare_values(env, fork, branch, j, &state, err);
     if (rc == 0)
         rc = join_lists(env, fork, with_values, err);
     if (rc == 0 && with_values) {

@@ -97,9 +97,15 @@ static RV_PRINTF(2, 0) size_t format_text(char *out, const char *fmt, va_list ap
     return len;
 }
 
-static RV_PRINTF(6, 0) int push_link(rv_err **err, int code, const char *c_file, int c_line, const struct rv_src *src,
-                                     const char *fmt, va_list ap)
+struct link_place {
+    const char *c_file; /* static */
+    int c_line;
+    const struct rv_src *src; /* borrowed; NULL: none */
+};
+
+static RV_PRINTF(4, 0) int push_link(rv_err **err, int code, struct link_place at, const char *fmt, va_list ap)
 {
+    const struct rv_src *src = at.src;
     char text[RV_ERR_MAX_TEXT + 1];
     size_t len, file_size = 0;
     rv_err *link;
@@ -119,7 +125,7 @@ static RV_PRINTF(6, 0) int push_link(rv_err **err, int code, const char *c_file,
             (*err)->lost_link = true;
         return code;
     }
-    *link = (rv_err){.code = code, .n_links = *err ? (*err)->n_links + 1 : 1, .c_file = c_file, .c_line = c_line};
+    *link = (rv_err){.code = code, .n_links = *err ? (*err)->n_links + 1 : 1, .c_file = at.c_file, .c_line = at.c_line};
     memcpy(link->text, text, len + 1);
     if (file_size)
         link->file = memcpy(link->text + len + 1, src->file, file_size);
@@ -138,7 +144,7 @@ int rv_err_add_at(rv_err **err, int code, const char *c_file, int c_line, const 
     va_list ap;
 
     va_start(ap, fmt);
-    code = push_link(err, code, c_file, c_line, src, fmt, ap);
+    code = push_link(err, code, (struct link_place){c_file, c_line, src}, fmt, ap);
     va_end(ap);
     return code;
 }

@@ -92,18 +92,22 @@ static int says_the_same(rv_str one, rv_str other)
     return rc;
 }
 
+/* What a file looks like when it is written out. */
+struct layout {
+    rv_buf text, comments; /* owned */
+};
+
 /* The result against the text; again and again_comments: the layout of the result. */
-static int check(rv_str text, const rv_buf *out, const rv_buf *comments, rv_buf *again, rv_buf *again_comments,
-                 const char *name, rv_err **err)
+static int check(rv_str text, const struct layout *made, struct layout *again, const char *name, rv_err **err)
 {
-    int rc = lang_yaml_layout(rv_buf_str(out), again, again_comments);
+    int rc = lang_yaml_layout(rv_buf_str(&made->text), &again->text, &again->comments);
 
     if (rc == RV_E_NOMEM)
         return RV_FAIL(err, rc, "format \"%s\"", name);
-    int same = rc == 0 && rv_str_eq(rv_buf_str(out), rv_buf_str(again)) &&
-               rv_str_eq(rv_buf_str(comments), rv_buf_str(again_comments));
+    int same = rc == 0 && rv_str_eq(rv_buf_str(&made->text), rv_buf_str(&again->text)) &&
+               rv_str_eq(rv_buf_str(&made->comments), rv_buf_str(&again->comments));
     if (same)
-        same = says_the_same(text, rv_buf_str(out));
+        same = says_the_same(text, rv_buf_str(&made->text));
     if (same < 0)
         return RV_FAIL(err, RV_E_NOMEM, "format \"%s\"", name);
     if (same)
@@ -116,24 +120,24 @@ static int check(rv_str text, const rv_buf *out, const rv_buf *comments, rv_buf 
 
 static int format_sound(rv_str text, const char *name, rv_buf *out, rv_err **err)
 {
-    rv_buf comments = RV_BUF_INIT(2 * RV_YAML_MAX_BYTES), again = RV_BUF_INIT(RV_YAML_MAX_BYTES),
-           again_comments = RV_BUF_INIT(2 * RV_YAML_MAX_BYTES), made = RV_BUF_INIT(RV_YAML_MAX_BYTES);
+    struct layout made = {RV_BUF_INIT(RV_YAML_MAX_BYTES), RV_BUF_INIT(2 * RV_YAML_MAX_BYTES)};
+    struct layout again = {RV_BUF_INIT(RV_YAML_MAX_BYTES), RV_BUF_INIT(2 * RV_YAML_MAX_BYTES)};
 
-    int rc = lang_yaml_layout(text, &made, &comments);
+    int rc = lang_yaml_layout(text, &made.text, &made.comments);
     if (rc == RV_E_LIMIT)
         rc = RV_FAIL(err, rc, "format \"%s\": the result would have more than %zu bytes", name, RV_YAML_MAX_BYTES);
     else if (rc < 0)
         rc = RV_FAIL(err, rc, "format \"%s\"", name);
     if (rc == 0)
-        rc = check(text, &made, &comments, &again, &again_comments, name, err);
+        rc = check(text, &made, &again, name, err);
     if (rc == 0) {
-        rv_buf_add_str(out, rv_buf_str(&made));
+        rv_buf_add_str(out, rv_buf_str(&made.text));
         rc = rv_buf_check(out, "a file that is formatted", err);
     }
-    rv_buf_fini(&made);
-    rv_buf_fini(&again);
-    rv_buf_fini(&again_comments);
-    rv_buf_fini(&comments);
+    rv_buf_fini(&made.text);
+    rv_buf_fini(&made.comments);
+    rv_buf_fini(&again.text);
+    rv_buf_fini(&again.comments);
     return rc;
 }
 

@@ -23,23 +23,29 @@ static struct rv_shape target_of(struct rv_validation *c, const struct rv_place 
     return shape_step(&above, &a, &here, c->names) ? here : plan_shape_of(NULL);
 }
 
+/* What a reference gives: a field of what a tool returns. */
+struct source {
+    const char *tool, *field; /* borrowed, as the shape is */
+    const struct rv_shape *shape;
+};
+
 /* V8 */
 static void check_types(struct rv_validation *c, const struct rv_place *at, rv_str template, bool whole,
-                        const char *tool, const char *field, const struct rv_shape *source)
+                        const struct source *from)
 {
     struct rv_shape text = {.types = RV_SHAPE_STRING}, target = target_of(c, at);
-    const struct rv_shape *given = whole ? source : &text;
+    const struct rv_shape *given = whole ? from->shape : &text;
     enum rv_shape_fit fit = shape_compare(given, &target);
 
-    c->needs[c->call].n_optional += source->is_optional;
-    c->needs[c->call].n_deferred += fit == RV_SHAPE_MAY_FIT || source->is_any;
+    c->needs[c->call].n_optional += from->shape->is_optional;
+    c->needs[c->call].n_deferred += fit == RV_SHAPE_MAY_FIT || from->shape->is_any;
     if (fit != RV_SHAPE_NEVER_FITS)
         return;
     const char *source_type = shape_text(c, given), *target_type = shape_text(c, &target);
     struct rv_plan_error *e = validation_add(c, RV_PLAN_ERROR_TYPE_MISMATCH, at, template);
     if (e) {
-        e->tool = tool;
-        e->subject = field;
+        e->tool = from->tool;
+        e->subject = from->field;
         e->source_type = source_type;
         e->target_tool = c->tool->visible; /* without a tool everything fits */
         e->target_argument = e->argument;
@@ -100,7 +106,7 @@ static void check_field(struct rv_validation *c, const struct rv_place *at, rv_s
         }
         return;
     }
-    check_types(c, at, template, whole, tool->visible, field_of(c, ref, NULL), &from);
+    check_types(c, at, template, whole, &(const struct source){tool->visible, field_of(c, ref, NULL), &from});
 }
 
 /* A reference to a result that stands: its value is known. */
@@ -118,7 +124,7 @@ static void check_done(struct rv_validation *c, const struct rv_place *at, rv_st
     if (done->usable && rv_plan_step_look_up(&output, 1, &first, &value, &reason)) {
         struct rv_shape shape = {.types = shape_types_of(value)};
         rv_buf_fini(&reason);
-        check_types(c, at, template, whole, done->tool, field_of(c, ref, NULL), &shape);
+        check_types(c, at, template, whole, &(const struct source){done->tool, field_of(c, ref, NULL), &shape});
         return;
     }
     const char *why = validation_keep(c, &reason);

@@ -186,23 +186,30 @@ static void set_ids(const rv_run_trace *t, const struct open_span *parent, json_
     s->parent_is_remote = !parent && t->opts.parent_is_remote;
 }
 
-/* NULL: there is no room, or no memory. subject: what is done or called. */
-static struct rv_span *begin(rv_run_trace *t, enum span_id id, const char *key, const struct open_span *parent,
-                             const char *subject, json_object *e, int64_t time_us)
+/* A span that begins. All is borrowed. */
+struct opening {
+    enum span_id id;
+    const char *key;
+    const struct open_span *parent;
+    const char *subject; /* what is done or called */
+};
+
+/* NULL: there is no room, or no memory. */
+static struct rv_span *begin(rv_run_trace *t, struct opening o, json_object *e, int64_t time_us)
 {
-    const struct span_row *row = &telemetry_span_rows[id];
+    const struct span_row *row = &telemetry_span_rows[o.id];
     struct rv_span *s = NULL;
     char *copy = NULL, name[300];
-    size_t at = parent ? (size_t)(parent - t->open) : 0;
+    size_t at = o.parent ? (size_t)(o.parent - t->open) : 0;
 
-    snprintf(name, sizeof name, "%s%s%.200s", row->operation, *subject ? " " : "", subject);
+    snprintf(name, sizeof name, "%s%s%.200s", row->operation, *o.subject ? " " : "", o.subject);
     if (t->n < RV_TRACE_MAX_OPEN && rv_has_room(&t->open, &t->cap, t->n + 1, sizeof *t->open) &&
-        rv_span_new(name, row->kind, &s, NULL) == 0 && (copy = rv_str_dup(rv_str_of(key)))) {
-        set_ids(t, parent ? &t->open[at] : NULL, id == SPAN_RUN ? NULL : e, id == SPAN_MODEL || id == SPAN_TOOL,
+        rv_span_new(name, row->kind, &s, NULL) == 0 && (copy = rv_str_dup(rv_str_of(o.key)))) {
+        set_ids(t, o.parent ? &t->open[at] : NULL, o.id == SPAN_RUN ? NULL : e, o.id == SPAN_MODEL || o.id == SPAN_TOOL,
                 s); /* the list may have moved */
         s->start_us = time_us;
-        t->open[t->n++] = (struct open_span){.key = copy, .id = id, .span = s};
-        set_attrs(t, id, s, e, true);
+        t->open[t->n++] = (struct open_span){.key = copy, .id = o.id, .span = s};
+        set_attrs(t, o.id, s, e, true);
         return s;
     }
     rv_span_free(s);
@@ -226,7 +233,8 @@ static void end(rv_run_trace *t, struct open_span *o, int64_t time_us)
 static void begin_run(rv_run_trace *t, json_object *e, int64_t time_us)
 {
     struct rv_span *s =
-        t->n == 0 ? begin(t, SPAN_RUN, "", NULL, telemetry_event_text(e, "pipeline"), e, time_us) : NULL;
+        t->n == 0 ? begin(t, (struct opening){SPAN_RUN, "", NULL, telemetry_event_text(e, "pipeline")}, e, time_us)
+                  : NULL;
 
     if (s)
         s->link = t->opts.link;
@@ -236,8 +244,10 @@ static void begin_stage(rv_run_trace *t, json_object *e, int64_t time_us)
 {
     char key[MAX_KEY];
 
-    begin(t, SPAN_STAGE, visit_key(e, 's', "", key), t->n > 0 ? &t->open[0] : NULL, telemetry_event_text(e, "stage"), e,
-          time_us);
+    begin(t,
+          (struct opening){SPAN_STAGE, visit_key(e, 's', "", key), t->n > 0 ? &t->open[0] : NULL,
+                           telemetry_event_text(e, "stage")},
+          e, time_us);
 }
 
 static void begin_agent(rv_run_trace *t, json_object *e, int64_t time_us)
@@ -250,7 +260,8 @@ static void begin_agent(rv_run_trace *t, json_object *e, int64_t time_us)
         parent = find(t, visit_key(e, 's', "", key));
     if (!parent && t->n > 0)
         parent = &t->open[0];
-    begin(t, SPAN_AGENT, visit_key(e, 'a', by, key), parent, telemetry_event_text(e, "agent"), e, time_us);
+    begin(t, (struct opening){SPAN_AGENT, visit_key(e, 'a', by, key), parent, telemetry_event_text(e, "agent")}, e,
+          time_us);
 }
 
 static void begin_model(rv_run_trace *t, json_object *e, int64_t time_us)
@@ -262,7 +273,8 @@ static void begin_model(rv_run_trace *t, json_object *e, int64_t time_us)
     if (find(t, call_key(e, key))) /* another attempt of the same call */
         return;
     snprintf(subject, sizeof subject, "%.*s", RV_STR_ARG(rv_utf8_cut(model.model, 200)));
-    begin(t, SPAN_MODEL, key, owner_of(t, e), *subject ? subject : telemetry_event_text(e, "role"), e, time_us);
+    begin(t, (struct opening){SPAN_MODEL, key, owner_of(t, e), *subject ? subject : telemetry_event_text(e, "role")}, e,
+          time_us);
 }
 
 static void begin_tool(rv_run_trace *t, json_object *e, int64_t time_us)
@@ -270,7 +282,7 @@ static void begin_tool(rv_run_trace *t, json_object *e, int64_t time_us)
     char key[MAX_KEY];
 
     if (!find(t, visit_key(e, 't', telemetry_event_text(e, "step_id"), key)))
-        begin(t, SPAN_TOOL, key, owner_of(t, e), telemetry_event_text(e, "tool"), e, time_us);
+        begin(t, (struct opening){SPAN_TOOL, key, owner_of(t, e), telemetry_event_text(e, "tool")}, e, time_us);
 }
 
 /* Why it failed, without words of models and tools: those may say anything. */

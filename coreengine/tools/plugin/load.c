@@ -429,7 +429,7 @@ static int load(struct rv_plugins *p, const struct rv_capability_config *which, 
 
     int rc = plugin_locate(p, which->name, &path, err);
     if (rc == 0 && p->pool && which->isolation != RV_ISOLATION_PROCESS)
-        rc = plugin_pool_take(p->pool, p, which, path, &key, &pl, err);
+        rc = plugin_pool_take(p, which, path, &key, &pl, err);
     if (rc < 0 || pl) {
         free(path);
         return rc < 0 ? rc : load_shared(p, which, pl, err);

@@ -133,9 +133,8 @@ void plugin_free(struct rv_plugin *pl); /* closes it, with all that it has */
 /* pool.c */
 /** One that is open already, with the caller as another user; NULL: there is none. *key: with which the caller may put
  * the one that it opens; NULL: it keeps that one for itself. */
-RV_MUST_CHECK int plugin_pool_take(rv_plugin_pool *pool, const struct rv_plugins *p,
-                                   const struct rv_capability_config *which, const char *path,
-                                   struct rv_plugin_key **key, struct rv_plugin **out, rv_err **err);
+RV_MUST_CHECK int plugin_pool_take(const struct rv_plugins *p, const struct rv_capability_config *which,
+                                   const char *path, struct rv_plugin_key **key, struct rv_plugin **out, rv_err **err);
 /** Share pl, which is open, has a key, and has the caller as its user. */
 void plugin_pool_put(rv_plugin_pool *pool, struct rv_plugin *pl);
 /** One user less. */

@@ -155,9 +155,10 @@ static int new_key(const struct rv_plugins *p, const struct rv_capability_config
     return rc;
 }
 
-int plugin_pool_take(rv_plugin_pool *pool, const struct rv_plugins *p, const struct rv_capability_config *which,
-                     const char *path, struct rv_plugin_key **key, struct rv_plugin **out, rv_err **err)
+int plugin_pool_take(const struct rv_plugins *p, const struct rv_capability_config *which, const char *path,
+                     struct rv_plugin_key **key, struct rv_plugin **out, rv_err **err)
 {
+    rv_plugin_pool *pool = p->pool;
     struct rv_plugin_key *wanted = NULL;
     bool is_held = false;
 

@@ -160,22 +160,27 @@ static bool has_id(json_object *list, size_t n, rv_str id)
     return false;
 }
 
+struct of_list {
+    json_object *list; /* borrowed, as the text is */
+    size_t i;
+    const char *where; /* for messages */
+};
+
 /* The id of the i-th call: its own, or one that no call has. */
-static int read_id(json_object *list, size_t i, const char *where, int *n_made, char made[MAX_MADE_ID], rv_str *out,
-                   rv_err **err)
+static int read_id(struct of_list at, int *n_made, char made[MAX_MADE_ID], rv_str *out, rv_err **err)
 {
-    json_object *call = json_object_array_get_idx(list, i);
+    json_object *call = json_object_array_get_idx(at.list, at.i);
     int rc;
 
     if (!json_object_object_get_ex(call, "id", NULL)) {
         do
             *out = (rv_str){made, (size_t)snprintf(made, MAX_MADE_ID, "call_%d", ++*n_made)};
-        while (has_id(list, json_object_array_length(list), *out));
+        while (has_id(at.list, json_object_array_length(at.list), *out));
         return 0;
     }
-    rc = read_word(call, where, "id", out, err);
-    if (rc == 0 && has_id(list, i, *out))
-        rc = RV_FAIL(err, RV_E_PLUGIN, "%s has the \"id\" of another one", where);
+    rc = read_word(call, at.where, "id", out, err);
+    if (rc == 0 && has_id(at.list, at.i, *out))
+        rc = RV_FAIL(err, RV_E_PLUGIN, "%s has the \"id\" of another one", at.where);
     return rc;
 }
 
@@ -212,7 +217,7 @@ static int read_call(json_object *list, size_t i, int *n_made, rv_jw *w, rv_err 
     if (!json_object_is_type(call, json_type_object))
         return RV_FAIL(err, RV_E_PLUGIN, "%s is not an object but %s", where, rv_json_type_text(call));
     if ((rc = check_members(call, where, call_keys, RV_COUNT(call_keys), err)) < 0 ||
-        (rc = read_id(list, i, where, n_made, made, &id, err)) < 0 ||
+        (rc = read_id((struct of_list){list, i, where}, n_made, made, &id, err)) < 0 ||
         (rc = read_word(call, where, "name", &name, err)) < 0)
         return rc;
     rv_jw_obj(w);
