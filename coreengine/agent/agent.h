@@ -264,11 +264,15 @@ RV_MUST_CHECK int rv_extract_object(rv_str text, const char *const *required, si
 #define RV_ROUTE_CONST(n, t) RV_ROUTE_##n,
 enum rv_route_by { RV_ROUTES_BY(RV_ROUTE_CONST) };
 const char *rv_route_by_text(enum rv_route_by by);
+struct rv_routed {
+    int target;
+    enum rv_route_by by;
+    int rule; /* its index; -1: none */
+};
 /** Rule 5.8: the first rule that matches output, else default_next, else the end.
- *  @param scope values for `when`; a `when` that cannot be evaluated is RV_E_INVALID with its place
- *  @param out_rule index of the rule, -1 for none; may be NULL */
+ *  @param scope values for `when`; a `when` that cannot be evaluated is RV_E_INVALID with its place */
 RV_MUST_CHECK int rv_route(const struct rv_agent *agent, json_object *output, const struct rv_scope *scope,
-                           int *out_target, enum rv_route_by *out_by, int *out_rule, rv_err **err);
+                           struct rv_routed *out, rv_err **err);
 /** The list that a stage routes to by that rule; rule -1: by default_next. */
 const struct rv_branches *rv_agent_list(const struct rv_agent *agent, int rule);
 /** Which branches of the list start: their conditions on the scope of the stage that routes. taken has list->n

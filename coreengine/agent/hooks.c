@@ -200,7 +200,11 @@ int visit_route(rv_visit *v, struct rv_effects *out, rv_err **err)
     struct rv_scope scope = rv_stage_scope_init(&values, v->shared->pipeline, v->env, v->output, false);
     rv_stage_scope_set_place(&values, &v->place);
     rv_err *cause = NULL;
-    int rc = rv_route(v->agent, v->output, &scope, &v->routed_to, &v->routed_by, &v->routed_rule, &cause);
+    struct rv_routed routed = {v->routed_to, v->routed_by, -1};
+    int rc = rv_route(v->agent, v->output, &scope, &routed, &cause);
+    v->routed_to = routed.target;
+    v->routed_by = routed.by;
+    v->routed_rule = routed.rule;
     rv_stage_scope_fini(&values);
     if (rc < 0)
         return visit_fail_cause(v, v->shared->rules >= RV_RULES_4 ? rv_error_expression : rv_error_processing, cause,

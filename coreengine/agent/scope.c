@@ -330,26 +330,21 @@ static int matches(const struct rv_rule *rule, json_object *output, const struct
     return 0;
 }
 
-int rv_route(const struct rv_agent *agent, json_object *output, const struct rv_scope *scope, int *out_target,
-             enum rv_route_by *out_by, int *out_rule, rv_err **err)
+int rv_route(const struct rv_agent *agent, json_object *output, const struct rv_scope *scope, struct rv_routed *out,
+             rv_err **err)
 {
-    if (out_rule)
-        *out_rule = -1;
     for (size_t i = 0; i < agent->routing.n_rules; i++) {
         bool match = false;
         int rc = matches(&agent->routing.rules[i], output, scope, &match, err);
         if (rc < 0)
             return rc;
         if (match) {
-            *out_target = agent->routing.rules[i].target;
-            *out_by = RV_ROUTE_RULE;
-            if (out_rule)
-                *out_rule = (int)i;
+            *out = (struct rv_routed){agent->routing.rules[i].target, RV_ROUTE_RULE, (int)i};
             return 0;
         }
     }
     bool has_default = agent->routing.default_target != RV_TARGET_NONE;
-    *out_target = has_default ? agent->routing.default_target : RV_TARGET_END;
-    *out_by = has_default ? RV_ROUTE_DEFAULT : RV_ROUTE_NO_MATCH;
+    *out = (struct rv_routed){has_default ? agent->routing.default_target : RV_TARGET_END,
+                              has_default ? RV_ROUTE_DEFAULT : RV_ROUTE_NO_MATCH, -1};
     return 0;
 }

@@ -175,28 +175,27 @@ static int write_route(const struct rv_pipeline *p, int stage, const rv_envelope
 {
     struct rv_stage_scope scope;
     json_object *output = app_fn_any(in, "output");
-    int target = RV_TARGET_END, rule = -1;
-    enum rv_route_by by = RV_ROUTE_NO_MATCH;
+    struct rv_routed routed = {RV_TARGET_END, RV_ROUTE_NO_MATCH, -1};
 
     struct rv_scope values = rv_stage_scope_init(&scope, p, env, output, false);
-    int rc = rv_route(&p->agents[stage], output, &values, &target, &by, &rule, err);
+    int rc = rv_route(&p->agents[stage], output, &values, &routed, err);
     if (rc < 0) {
         rv_stage_scope_fini(&scope);
         return rc;
     }
     rv_jw_obj(out);
-    rv_jw_kv_text(out, "target", rv_pipeline_target_name(p, target));
-    if (target == RV_TARGET_LIST)
-        rc = write_branches(rule >= 0 ? &p->agents[stage].routing.rules[rule].branches
-                                      : &p->agents[stage].routing.branches,
+    rv_jw_kv_text(out, "target", rv_pipeline_target_name(p, routed.target));
+    if (routed.target == RV_TARGET_LIST)
+        rc = write_branches(routed.rule >= 0 ? &p->agents[stage].routing.rules[routed.rule].branches
+                                             : &p->agents[stage].routing.branches,
                             &values, out, err);
     rv_stage_scope_fini(&scope);
     if (rc < 0)
         return rc;
-    rv_jw_kv_text(out, "reason", rv_route_by_text(by));
+    rv_jw_kv_text(out, "reason", rv_route_by_text(routed.by));
     rv_jw_key(out, "rule");
-    if (rule >= 0)
-        rv_jw_int(out, rule);
+    if (routed.rule >= 0)
+        rv_jw_int(out, routed.rule);
     else
         rv_jw_null(out);
     rv_jw_obj_end(out);

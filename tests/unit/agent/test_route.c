@@ -52,8 +52,7 @@ START_TEST(a_rule_matches_by_type_and_value)
 {
     rv_buf yaml = RV_BUF_INIT(4096);
     json_object *output = rv_kit_json(cases[_i].output);
-    enum rv_route_by by = RV_ROUTE_ERROR;
-    int target = -9, rule = -9;
+    struct rv_routed routed = {-9, RV_ROUTE_ERROR, -9};
 
     rv_buf_printf(&yaml,
                   "name: t\nagents:\n  - name: a\n    stage_order: 1\n    routing_rules:\n      - {condition: %s, "
@@ -61,11 +60,11 @@ START_TEST(a_rule_matches_by_type_and_value)
                   "    default_next: b\n  - {name: b, stage_order: 2}\n  - {name: c, stage_order: 3}\n",
                   cases[_i].condition, cases[_i].value);
     struct drive *d = drive_new(rv_buf_cstr(&yaml), NULL, 0);
-    ck_assert_int_eq(rv_route(&d->p->agents[0], output, NULL, &target, &by, &rule, NULL), 0);
-    ck_assert_msg(target == (cases[_i].matches ? 2 : 1), "%s: %s against %s", cases[_i].condition, cases[_i].value,
-                  cases[_i].output);
-    ck_assert_int_eq(by, cases[_i].matches ? RV_ROUTE_RULE : RV_ROUTE_DEFAULT);
-    ck_assert_int_eq(rule, cases[_i].matches ? 0 : -1);
+    ck_assert_int_eq(rv_route(&d->p->agents[0], output, NULL, &routed, NULL), 0);
+    ck_assert_msg(routed.target == (cases[_i].matches ? 2 : 1), "%s: %s against %s", cases[_i].condition,
+                  cases[_i].value, cases[_i].output);
+    ck_assert_int_eq(routed.by, cases[_i].matches ? RV_ROUTE_RULE : RV_ROUTE_DEFAULT);
+    ck_assert_int_eq(routed.rule, cases[_i].matches ? 0 : -1);
     json_object_put(output);
     drive_free(d);
     rv_buf_fini(&yaml);
