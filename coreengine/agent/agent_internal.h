@@ -198,12 +198,16 @@ RV_MUST_CHECK int visit_raise_for(rv_visit *v, const struct visit_question *q, c
 uint64_t visit_identity(const rv_visit *v);
 /** The visit fails with that error, once the current phase returns to the driver. Its code follows from the type. */
 #define rv_visit_fail(v, type, err, ...)                                                                               \
-    visit_fail_at((v), RV_FAILURE_NONE, (type), __FILE__, __LINE__, (err), __VA_ARGS__)
+    visit_fail_at((v), (struct visit_fault){RV_FAILURE_NONE, (type)}, __FILE__, __LINE__, (err), __VA_ARGS__)
 /** The same with a code that is finer than the type. */
 #define rv_visit_fail_as(v, code, type, err, ...)                                                                      \
-    visit_fail_at((v), (code), (type), __FILE__, __LINE__, (err), __VA_ARGS__)
-int visit_fail_at(rv_visit *v, enum rv_failure code, const char *type, const char *c_file, int c_line, rv_err **err,
-                  const char *fmt, ...) RV_PRINTF(7, 8);
+    visit_fail_at((v), (struct visit_fault){(code), (type)}, __FILE__, __LINE__, (err), __VA_ARGS__)
+struct visit_fault {
+    enum rv_failure code; /* NONE: that of the stage for the type */
+    const char *type;     /* copied */
+};
+int visit_fail_at(rv_visit *v, struct visit_fault fault, const char *c_file, int c_line, rv_err **err, const char *fmt,
+                  ...) RV_PRINTF(6, 7);
 /** The same with the chain of `cause` (taken) as text; RV_E_NOMEM in it is passed up instead. */
 int visit_fail_cause(rv_visit *v, const char *type, rv_err *cause, rv_err **err);
 /** After a failure by a call: its last link becomes one that says so much, and the causes of the call below. */

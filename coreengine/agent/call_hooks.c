@@ -169,23 +169,21 @@ int agent_hooks_fail(rv_visit *v, enum hook_place place, size_t at, rv_err *caus
     return visit_fail_cause(v, rv_error_hook, cause, err);
 }
 
-bool agent_hooks_read(rv_visit *v, enum hook_place place, size_t at, const struct rv_event *ev, struct hook_answer *out,
-                      int *rc, rv_err **err)
+int agent_hooks_read(rv_visit *v, enum hook_place place, size_t at, const struct rv_event *ev, struct hook_answer *out,
+                     rv_err **err)
 {
     const struct rv_json_opts opts = {.what = "answer of a capability"};
     rv_err *cause = NULL;
 
     *out = (struct hook_answer){.action = HOOK_CONTINUES};
-    *rc = 0;
     if (ev->failed) {
         bool timeout = rv_error_is(ev->error_type, rv_error_timeout);
-        *rc =
-            rv_visit_fail(v, timeout ? ev->error_type : rv_error_hook, err, "hook \"%s\" of agent \"%s\" failed: %.*s",
-                          agent_hooks_of(v, place)->items[at], v->agent->name, RV_STR_ARG(ev->error));
-        return false;
+        return rv_visit_fail(v, timeout ? ev->error_type : rv_error_hook, err,
+                             "hook \"%s\" of agent \"%s\" failed: %.*s", agent_hooks_of(v, place)->items[at],
+                             v->agent->name, RV_STR_ARG(ev->error));
     }
     if (rv_str_trim(ev->reply).len == 0)
-        return true; /* no bytes: nothing to change (W26) */
+        return 1; /* no bytes: nothing to change (W26) */
     int read = rv_json_parse(ev->reply, &opts, &out->json, &cause);
     if (read == 0 && out->json && !json_object_is_type(out->json, json_type_object))
         read = RV_FAIL(&cause, RV_E_INVALID, "it answered a value of type %s, not an object",
@@ -193,9 +191,8 @@ bool agent_hooks_read(rv_visit *v, enum hook_place place, size_t at, const struc
     if (read == 0 && out->json)
         read = read_action(place, out, &cause);
     if (read == 0)
-        return true;
+        return 1;
     json_object_put(out->json);
     *out = (struct hook_answer){.action = HOOK_CONTINUES};
-    *rc = agent_hooks_fail(v, place, at, cause, err);
-    return false;
+    return agent_hooks_fail(v, place, at, cause, err);
 }

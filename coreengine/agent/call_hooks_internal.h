@@ -61,10 +61,10 @@ const struct rv_str_list *agent_hooks_of(const rv_visit *v, enum hook_place plac
  *  passed stage deadline ends the visit instead: waiting_for is 0 then. */
 RV_MUST_CHECK int agent_hooks_ask(rv_visit *v, enum hook_place place, size_t at, json_object *shown,
                                   struct rv_effects *out, rv_err **err);
-/** Read its answer. False: the visit failed by it (*rc 0), or *rc says that memory is short. The caller frees
- *  out->json. */
-bool agent_hooks_read(rv_visit *v, enum hook_place place, size_t at, const struct rv_event *ev, struct hook_answer *out,
-                      int *rc, rv_err **err);
+/** Read its answer. The caller frees out->json.
+ *  @return 1; 0: the visit failed by it; RV_E_NOMEM */
+RV_MUST_CHECK int agent_hooks_read(rv_visit *v, enum hook_place place, size_t at, const struct rv_event *ev,
+                                   struct hook_answer *out, rv_err **err);
 /** What the hook answered cannot be used: the visit fails and names it. Takes cause. */
 RV_MUST_CHECK int agent_hooks_fail(rv_visit *v, enum hook_place place, size_t at, rv_err *cause, rv_err **err);
 
@@ -72,9 +72,14 @@ RV_MUST_CHECK int agent_hooks_fail(rv_visit *v, enum hook_place place, size_t at
 /** Ask the hooks before the call of a step. Without any the side is PASSED at once. */
 RV_MUST_CHECK int agent_step_hooks_before(rv_visit *v, size_t index, struct tool_hooks *h, struct rv_effects *out,
                                           rv_err **err);
-/** Ask the hooks after it. Takes entry, what the call came to. Without any the side is DONE at once. */
-RV_MUST_CHECK int agent_step_hooks_after(rv_visit *v, size_t index, struct tool_hooks *h, json_object *entry,
-                                         int64_t call_id, struct rv_effects *out, rv_err **err);
+/* What the call of a step came to. */
+struct step_end {
+    json_object *entry; /* owned */
+    int64_t call_id;    /* 0: it was not made */
+};
+/** Ask the hooks after it. Takes the entry. Without any the side is DONE at once. */
+RV_MUST_CHECK int agent_step_hooks_after(rv_visit *v, size_t index, struct tool_hooks *h, struct step_end end,
+                                         struct rv_effects *out, rv_err **err);
 /** One of them answered. The side then says what is due: BEFORE, AFTER: another hook is asked; PASSED: the call; DONE:
  *  the entry is final. The phase is FAILED if the answer cannot be used. */
 RV_MUST_CHECK int agent_step_hooks_on(rv_visit *v, size_t index, struct tool_hooks *h, const struct rv_event *ev,

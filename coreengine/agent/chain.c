@@ -245,10 +245,11 @@ int visit_chain_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effe
     struct tool_hooks *h = &v->chain_hooks;
     enum hook_place place = h->side == HOOKS_BEFORE ? BEFORE_TOOL : AFTER_TOOL;
     struct hook_answer answer;
-    int rc = 0;
+    int rc = agent_hooks_read(v, place, h->at, ev, &answer, err);
 
-    if (!agent_hooks_read(v, place, h->at, ev, &answer, &rc, err))
+    if (rc <= 0)
         return rc;
+    rc = 0;
     v->last_call = v->chain_call;
     if (answer.action == HOOK_BLOCKS) {
         rc = blocked(v, place, answer.reason, out, err);

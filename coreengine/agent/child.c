@@ -223,13 +223,13 @@ static int check_tools(const rv_visit *v, const struct rv_pipeline *p, rv_err **
     return 0;
 }
 
-static int begin(rv_visit *v, size_t index, const struct ask *ask, rv_str document, struct child **out,
-                 struct rv_effects *fx, rv_err **cause)
+static int begin(rv_visit *v, size_t index, const struct ask *ask, struct child **out, struct rv_effects *fx,
+                 rv_err **cause)
 {
     char scratch[48];
     rv_str call_id = agent_step_id(v, index, scratch, sizeof scratch);
     const struct rv_delegate want = {.name = ask->agent,
-                                     .document = document,
+                                     .document = ask->document,
                                      .structured = ask->structured,
                                      .model_role = visit_role(v),
                                      .child_text = v->agent->session.child_text};
@@ -268,8 +268,8 @@ static const rv_err *root_of(const rv_err *err)
     return err;
 }
 
-int agent_child_begin(rv_visit *v, size_t index, rv_str answer, struct child **child, json_object **entry,
-                      struct rv_effects *out, rv_err **err)
+int agent_child_begin(rv_visit *v, size_t index, rv_str answer, struct child_begun *begun, struct rv_effects *out,
+                      rv_err **err)
 {
     const struct rv_json_opts opts = {.what = "the document of an agent"};
     json_object *json = NULL, *text = NULL;
@@ -282,12 +282,13 @@ int agent_child_begin(rv_visit *v, size_t index, rv_str answer, struct child **c
         json_object_object_get_ex(json, "agent_document", &text);
     if (rc == 0 && json_object_is_type(text, json_type_string) &&
         agent_ask_allowed(v, agent_step_parameters(v, index), &ask, &why)) {
-        rc = begin(v, index, &ask, rv_json_str(text), child, out, &cause);
+        ask.document = rv_json_str(text);
+        rc = begin(v, index, &ask, &begun->child, out, &cause);
         if (rc < 0 && !rv_err_is(cause, RV_E_NOMEM)) {
             rv_buf_printf(&why, "agent \"%s\" %s be asked: %s", ask.agent, rv_cannot(v), rv_err_text(root_of(cause)));
             rc = rv_buf_check(&why, "why an agent is not asked", err);
             if (rc == 0)
-                rc = agent_child_refuse(v, index, rv_buf_cstr(&why), entry, err);
+                rc = agent_child_refuse(v, index, rv_buf_cstr(&why), &begun->entry, err);
             rv_err_free(cause);
             cause = NULL;
         }

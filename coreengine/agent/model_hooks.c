@@ -304,9 +304,9 @@ int agent_model_hooks_on(rv_visit *v, const struct rv_event *ev, struct rv_effec
     size_t at = v->model.hooks.at;
     struct hook_answer answer;
     rv_err *cause = NULL;
-    int rc = 0;
+    int rc = agent_hooks_read(v, place, at, ev, &answer, err);
 
-    if (!agent_hooks_read(v, place, at, ev, &answer, &rc, err))
+    if (rc <= 0)
         return rc;
     if (place == BEFORE_MODEL)
         rc = on_request(v, &answer, out, &cause, err);

@@ -132,7 +132,8 @@ static int call_ended(rv_visit *v, struct pending_call *call, int64_t call_id, s
     if (v->agent->hooks.after_tool.n == 0)
         return ended(v, call, call_id, out, err);
     call->entry = NULL;
-    return hooks_asked(v, call, agent_step_hooks_after(v, step, &call->hooks, entry, call_id, out, err), out, err);
+    return hooks_asked(
+        v, call, agent_step_hooks_after(v, step, &call->hooks, (struct step_end){entry, call_id}, out, err), out, err);
 }
 
 static int start_call(rv_visit *v, size_t i, struct rv_effects *out, rv_err **err)
@@ -158,7 +159,8 @@ static int start_call(rv_visit *v, size_t i, struct rv_effects *out, rv_err **er
     }
     if (call->attempt == 1)
         call->started_us = v->now_us; /* hooks before it have looked */
-    int rc = agent_step_call(v, v->tools.at + i, call->attempt, info, &call->call_id, out, err);
+    int rc =
+        agent_step_call(v, &(const struct step_call){v->tools.at + i, call->attempt, info}, &call->call_id, out, err);
     if (rc == 0 && call->call_id) /* else the visit ended instead, and with it the others */
         v->waiting_for = PENDING_CALLS;
     return rc;
@@ -367,8 +369,12 @@ static int answered(rv_visit *v, struct pending_call *call, const struct rv_even
     }
     call->call_id = 0;
     int rc = 0;
-    if (agent_step_asks_agent(v, step) && !ev->failed && !ev->asks)
-        rc = agent_child_begin(v, step, ev->reply, &call->child, &call->entry, out, err);
+    if (agent_step_asks_agent(v, step) && !ev->failed && !ev->asks) {
+        struct child_begun begun = {call->child, call->entry};
+        rc = agent_child_begin(v, step, ev->reply, &begun, out, err);
+        call->child = begun.child;
+        call->entry = begun.entry;
+    }
     if (rc == 0 && call->child)
         return rv_visit_is_done(call->child->visit) ? child_ended(v, call, out, err) : 0;
     if (rc == 0 && ev->asks) {

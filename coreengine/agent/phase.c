@@ -118,8 +118,8 @@ const char *visit_code_text(const rv_visit *v, enum rv_failure code)
     return v->shared->rules >= RV_RULES_3 && code != RV_FAILURE_NONE ? rv_failure_text(code) : NULL;
 }
 
-int visit_fail_at(rv_visit *v, enum rv_failure code, const char *type, const char *c_file, int c_line, rv_err **err,
-                  const char *fmt, ...)
+int visit_fail_at(rv_visit *v, struct visit_fault fault, const char *c_file, int c_line, rv_err **err, const char *fmt,
+                  ...)
 {
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     va_list ap;
@@ -137,8 +137,8 @@ int visit_fail_at(rv_visit *v, enum rv_failure code, const char *type, const cha
     RV_IGNORE(rv_err_add_at(&v->failure, RV_E_STATE, c_file, c_line, NULL, "%s", v->error_text), "looked at below");
     if (rv_err_is(v->failure, RV_E_NOMEM))
         return RV_FAIL(err, RV_E_NOMEM, "report the failure of stage \"%s\"", v->agent->name);
-    v->code = code != RV_FAILURE_NONE ? code : failure_of_stage(type);
-    char *kept = rv_str_dup(rv_str_of(type)); /* it may be the text of an event, or of an element of a list */
+    v->code = fault.code != RV_FAILURE_NONE ? fault.code : failure_of_stage(fault.type);
+    char *kept = rv_str_dup(rv_str_of(fault.type)); /* it may be the text of an event, or of an element of a list */
     if (!kept)
         return RV_FAIL(err, RV_E_NOMEM, "report the failure of stage \"%s\"", v->agent->name);
     free(v->type_text);

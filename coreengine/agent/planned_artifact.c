@@ -177,9 +177,14 @@ static void write_about(json_object *artifact, const struct rv_effect *e, const 
     rv_jw_obj_end(w);
 }
 
+struct kept_content {
+    char sha256[RV_HASH_MAX];
+    int64_t bytes;
+};
+
 /* The effect by which the journal keeps it: its content, and what is known about it. */
 static int keep_content(rv_visit *v, json_object *artifact, rv_str step_id, struct rv_effects *out,
-                        char sha256[RV_HASH_MAX], int64_t *bytes, rv_err **err)
+                        struct kept_content *kept, rv_err **err)
 {
     const struct rv_visit_shared *root = rv_visit_root(v->shared);
     rv_buf content = RV_BUF_INIT(RV_EFFECTS_MAX_TEXT), about = RV_BUF_INIT(RV_EFFECTS_MAX_TEXT);
@@ -197,11 +202,11 @@ static int keep_content(rv_visit *v, json_object *artifact, rv_str step_id, stru
     rv_jw_obj_end(&w);
     if (rc == 0)
         rc = rv_buf_check(&content, "the content of an artifact", err);
-    rv_hash_of(rv_buf_str(&content), sha256);
-    *bytes = (int64_t)content.len;
+    rv_hash_of(rv_buf_str(&content), kept->sha256);
+    kept->bytes = (int64_t)content.len;
     e->request_len = content.len;
     const char *stage = e->label ? e->label : root->pipeline->agents[e->stage].name;
-    write_about(artifact, e, stage, step_id, sha256, &a);
+    write_about(artifact, e, stage, step_id, kept->sha256, &a);
     if (rc == 0)
         rc = rv_buf_check(&about, "what is known about an artifact", err);
     if (rc == 0) {
@@ -215,18 +220,18 @@ static int keep_content(rv_visit *v, json_object *artifact, rv_str step_id, stru
 
 static int tell(rv_visit *v, size_t index, json_object *artifact, int64_t call_id, struct rv_effects *out, rv_err **err)
 {
-    char scratch[48], sha256[RV_HASH_MAX];
+    char scratch[48];
     rv_str id = agent_step_id(v, index, scratch, sizeof scratch);
-    int64_t bytes = 0;
-    int rc = keep_content(v, artifact, id, out, sha256, &bytes, err);
+    struct kept_content kept = {.bytes = 0};
+    int rc = keep_content(v, artifact, id, out, &kept, err);
 
     if (rc == 0)
         rv_visit_emit(v, out, RV_EMIT_ARTIFACT, RV_M_IF(call_id, RV_M_INT("call_id", call_id)),
                       RV_M_STR("tool", agent_step_tool(v, index)), RV_M_STR("step_id", id),
                       RV_M_TEXT("artifact_id", rv_planned_text(artifact, "id")),
                       RV_M_TEXT("title", rv_planned_text(artifact, "title")),
-                      RV_M_TEXT("artifact_type", rv_planned_text(artifact, "type")), RV_M_INT("bytes", bytes),
-                      RV_M_TEXT("sha256", sha256));
+                      RV_M_TEXT("artifact_type", rv_planned_text(artifact, "type")), RV_M_INT("bytes", kept.bytes),
+                      RV_M_TEXT("sha256", kept.sha256));
     return rc;
 }
 

@@ -280,9 +280,10 @@ static int64_t planned_timeout_ms(const rv_visit *v, const struct rv_tool_info *
     return left < ms ? (left > 0 ? left : 1) : ms;
 }
 
-int agent_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_tool_info *info, int64_t *call_id,
-                    struct rv_effects *out, rv_err **err)
+int agent_step_call(rv_visit *v, const struct step_call *which, int64_t *call_id, struct rv_effects *out, rv_err **err)
 {
+    const struct rv_tool_info *info = which->info;
+    size_t index = which->index;
     rv_buf request = RV_BUF_INIT(RV_JSON_MAX_BYTES), key = RV_BUF_INIT(RV_KEY_MAX);
     json_object *params = agent_step_parameters(v, index);
     const struct rv_execution_config *x = &v->shared->pipeline->execution;
@@ -310,7 +311,7 @@ int agent_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_
                                              : x->tool_timeout_ms,
         .effect_class = rv_tool_effect(info),
         .key = agent_tools_have_keys(v) ? rv_buf_cstr(&key) : NULL,
-        .attempt = attempt,
+        .attempt = which->attempt,
     };
     v->waiting_for = 0; /* others may be under way: this one may end the visit */
     rc = agent_visit_call(v, &call, &request, out, err);
@@ -326,12 +327,12 @@ int agent_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_
     if (asked)
         *call_id = v->waiting_for;
     if (asked)
-        rv_visit_emit(v, out, RV_EMIT_TOOL_CALL_START, RV_M_INT("call_id", *call_id),
-                      RV_M_STR("tool", agent_step_tool(v, index)),
-                      RV_M_STR("step_id", agent_step_id(v, index, scratch, sizeof scratch)),
-                      RV_M_INT("step_number", (int64_t)index + 1),
-                      RV_M_INT("total_steps", (int64_t)json_object_array_length(v->tools.steps)),
-                      RV_M_INT("attempt", attempt), RV_M_PREVIEW("params_preview", sent), RV_M_ARGUMENTS(v, params));
+        rv_visit_emit(
+            v, out, RV_EMIT_TOOL_CALL_START, RV_M_INT("call_id", *call_id), RV_M_STR("tool", agent_step_tool(v, index)),
+            RV_M_STR("step_id", agent_step_id(v, index, scratch, sizeof scratch)),
+            RV_M_INT("step_number", (int64_t)index + 1),
+            RV_M_INT("total_steps", (int64_t)json_object_array_length(v->tools.steps)),
+            RV_M_INT("attempt", which->attempt), RV_M_PREVIEW("params_preview", sent), RV_M_ARGUMENTS(v, params));
     rv_buf_fini(&key);
     return rc;
 }

@@ -70,12 +70,12 @@ int agent_step_hooks_before(rv_visit *v, size_t index, struct tool_hooks *h, str
     return ask_next(v, index, h, out, err);
 }
 
-int agent_step_hooks_after(rv_visit *v, size_t index, struct tool_hooks *h, json_object *entry, int64_t call_id,
-                           struct rv_effects *out, rv_err **err)
+int agent_step_hooks_after(rv_visit *v, size_t index, struct tool_hooks *h, struct step_end end, struct rv_effects *out,
+                           rv_err **err)
 {
     json_object_put(h->entry);
-    h->entry = entry;
-    h->call_id = call_id;
+    h->entry = end.entry;
+    h->call_id = end.call_id;
     h->side = HOOKS_AFTER;
     h->at = 0;
     return ask_next(v, index, h, out, err);
@@ -171,10 +171,11 @@ int agent_step_hooks_on(rv_visit *v, size_t index, struct tool_hooks *h, const s
     enum hook_place place = h->side == HOOKS_BEFORE ? BEFORE_TOOL : AFTER_TOOL;
     struct hook_answer answer;
     json_object *entry = NULL;
-    int rc = 0;
+    int rc = agent_hooks_read(v, place, h->at, ev, &answer, err);
 
-    if (!agent_hooks_read(v, place, h->at, ev, &answer, &rc, err))
+    if (rc <= 0)
         return rc;
+    rc = 0;
     switch (answer.action) {
     case HOOK_CONTINUES:
         break;
@@ -190,7 +191,7 @@ int agent_step_hooks_on(rv_visit *v, size_t index, struct tool_hooks *h, const s
         break;
     }
     if (rc == 0 && entry) /* hooks after the call see it, too */
-        rc = agent_step_hooks_after(v, index, h, entry, 0, out, err);
+        rc = agent_step_hooks_after(v, index, h, (struct step_end){entry, 0}, out, err);
     else if (rc == 0 && answer.action != HOOK_BLOCKS && v->phase != PHASE_FAILED) {
         h->at++;
         rc = ask_next(v, index, h, out, err);

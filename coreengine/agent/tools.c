@@ -290,7 +290,7 @@ static int run_step(rv_visit *v, const struct rv_tool_info *info, struct rv_effe
 
     if (v->attempt == 1)
         v->tools.call_started_us = v->tools.called_us = v->now_us;
-    return agent_step_call(v, v->tools.at, v->attempt, info, &call_id, out, err);
+    return agent_step_call(v, &(const struct step_call){v->tools.at, v->attempt, info}, &call_id, out, err);
 }
 
 /* A call that a person would have to confirm, where there is no one to ask. */
@@ -486,7 +486,7 @@ static int call_ended(rv_visit *v, json_object *entry, struct rv_effects *out, r
 
     if (v->agent->hooks.after_tool.n == 0)
         return step_ended(v, entry, out, err);
-    return agent_step_hooks_after(v, v->tools.at, h, entry, v->last_call, out, err);
+    return agent_step_hooks_after(v, v->tools.at, h, (struct step_end){entry, v->last_call}, out, err);
 }
 
 int visit_tool_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)

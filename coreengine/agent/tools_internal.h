@@ -27,6 +27,7 @@ const struct rv_tool_info *visit_tool(const rv_visit *v, rv_str name);
 /* The request of a call of ask_agent; borrowed from its parameters. */
 struct ask {
     const char *agent;
+    rv_str document; /* the agent's, when it has come */
     rv_str text;
     json_object *data; /* NULL: none */
     int64_t timeout_us;
@@ -86,9 +87,15 @@ bool agent_tool_is_refused(const rv_visit *v, rv_str tool, rv_buf *why);
 bool agent_tools_have_keys(const rv_visit *v);
 /** The key of the call of a step. since_us: when its first attempt in this visit was made. */
 void agent_step_write_key(const rv_visit *v, size_t index, int64_t since_us, rv_buf *key);
-/** Ask for the call of a step; the caller waits for it. attempt is 1-based. *call_id 0: the visit ended instead. */
-RV_MUST_CHECK int agent_step_call(rv_visit *v, size_t index, int64_t attempt, const struct rv_tool_info *info,
-                                  int64_t *call_id, struct rv_effects *out, rv_err **err);
+/* A call of a step. */
+struct step_call {
+    size_t index;                    /* of the step */
+    int64_t attempt;                 /* 1-based */
+    const struct rv_tool_info *info; /* borrowed */
+};
+/** Ask for it; the caller waits for it. *call_id 0: the visit ended instead. */
+RV_MUST_CHECK int agent_step_call(rv_visit *v, const struct step_call *which, int64_t *call_id, struct rv_effects *out,
+                                  rv_err **err);
 /** Tells whether the failed call may be repeated: its error may pass, and its tool is not non_idempotent. */
 bool agent_step_may_repeat(const rv_visit *v, size_t index, const struct rv_event *ev, int64_t *max_retries);
 /** The entry of `results` for a step whose call was answered; *out is the caller's. */
@@ -141,9 +148,12 @@ struct child {
     rv_visit *visit;  /* owned */
     int64_t timeout_us;
 };
-/** The document arrived: begin the delegated agent. answer: the reply to the call. *child NULL: *entry says why the
- * agent could not begin; if *entry is NULL, too, the answer is not a document (a script's stand-in). */
-RV_MUST_CHECK int agent_child_begin(rv_visit *v, size_t index, rv_str answer, struct child **child, json_object **entry,
+struct child_begun {
+    struct child *child; /* owned; NULL: `entry` says why the agent could not begin */
+    json_object *entry;  /* owned; NULL without a child: the answer is not a document (a script's stand-in) */
+};
+/** The document arrived: begin the delegated agent. answer: the reply to the call. */
+RV_MUST_CHECK int agent_child_begin(rv_visit *v, size_t index, rv_str answer, struct child_begun *begun,
                                     struct rv_effects *out, rv_err **err);
 /** The agent may not be asked: *entry is the entry of `results` for the call, with that reason. */
 RV_MUST_CHECK int agent_child_refuse(rv_visit *v, size_t index, const char *why, json_object **entry, rv_err **err);
