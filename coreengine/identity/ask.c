@@ -84,9 +84,15 @@ static void log_refusal(rv_log *log, const struct rv_caller *c, const struct rv_
            RV_F_TEXT("reason", refusal->reason), RV_F_TEXT("key_id", credentials->id), RV_F_TEXT("peer", c->peer));
 }
 
-static int ask(rv_auth *auth, const struct rv_auth_with *with, const struct rv_caller *c,
-               struct rv_credentials *credentials, struct rv_identity *out, struct rv_refusal *refusal, rv_err **err)
+struct asking {
+    const struct rv_caller *caller; /* borrowed, as the credentials are */
+    struct rv_credentials *credentials;
+};
+
+static int ask(rv_auth *auth, const struct rv_auth_with *with, struct asking by, struct rv_identity *out,
+               struct rv_refusal *refusal, rv_err **err)
 {
+    struct rv_credentials *credentials = by.credentials;
     struct rv_api_key_row row = {.own = NULL};
     struct rv_evidence e = {.credentials = credentials, .has_keys = true, .now_us = with->now_us};
     rv_store *store = with->store;
@@ -97,12 +103,12 @@ static int ask(rv_auth *auth, const struct rv_auth_with *with, const struct rv_c
         rc = look_for_keys(auth, store, credentials, now_us, &e.has_keys, err);
     e.key = row.id ? &row : NULL;
     if (rc == 0)
-        rc = rv_auth_verify(auth, c, &e, out, refusal, err);
+        rc = rv_auth_verify(auth, by.caller, &e, out, refusal, err);
     if (rc == 0 && row.id && row.used_us <= now_us - RV_API_KEY_USED_US &&
         identity_rates_take(auth->rates, "noted", row.id, 1, now_us) == 0) /* one of all that ask waits for the store */
         RV_IGNORE(rv_store_note_api_key(store, row.id, now_us, NULL), "the request does not depend on it");
     rv_api_key_row_fini(&row);
-    return count_failure(auth, c, credentials, rc, now_us, refusal);
+    return count_failure(auth, by.caller, credentials, rc, now_us, refusal);
 }
 
 int rv_auth_identify(rv_auth *auth, const struct rv_auth_with *with, const struct rv_caller *c, struct rv_identity *out,
@@ -116,7 +122,7 @@ int rv_auth_identify(rv_auth *auth, const struct rv_auth_with *with, const struc
     rv_err_free(why);
     int rc = rv_auth_read_credentials(auth, c, &given, refusal);
     if (rc == 0)
-        rc = ask(auth, with, c, &given, out, refusal, err);
+        rc = ask(auth, with, (struct asking){c, &given}, out, refusal, err);
     if (rc == RV_E_DENIED)
         log_refusal(with->log, c, &given, refusal);
     rv_secret_wipe(given.hash, sizeof given.hash);
@@ -143,8 +149,8 @@ static bool next_header(void *self, const char *name, size_t i, rv_str *out)
     return i == 0;
 }
 
-static int keep_login(const rv_auth *auth, rv_store *store, const struct rv_login *login,
-                      const struct rv_identity *identity, rv_buf *set_cookie, rv_err **err)
+static int keep_login(const rv_auth *auth, const struct rv_login *login, const struct rv_identity *identity,
+                      rv_buf *set_cookie, rv_err **err)
 {
     unsigned char secret[RV_DIGEST];
     char word[RV_API_KEY_SECRET + 1], hash[RV_HASH_MAX];
@@ -152,8 +158,8 @@ static int keep_login(const rv_auth *auth, rv_store *store, const struct rv_logi
     login->rand.fill(login->rand.self, secret, sizeof secret);
     identity_base64url_write(secret, sizeof secret, word);
     identity_secret_hash(rv_str_of(word), hash);
-    int rc =
-        rv_store_add_login(store, hash, identity->key, login->now_us, login->now_us + auth->login_s * RV_US_PER_S, err);
+    int rc = rv_store_add_login(login->store, hash, identity->key, login->now_us,
+                                login->now_us + auth->login_s * RV_US_PER_S, err);
     if (rc == 0) {
         rv_buf_printf(set_cookie, RV_LOGIN_COOKIE "=%s" LOGIN_ATTRIBUTES "%lld", word, (long long)auth->login_s);
         rc = rv_buf_check(set_cookie, "cookie", err);
@@ -163,8 +169,8 @@ static int keep_login(const rv_auth *auth, rv_store *store, const struct rv_logi
     return rc;
 }
 
-int rv_auth_login(rv_auth *auth, rv_store *store, const struct rv_caller *c, const struct rv_login *login,
-                  rv_buf *set_cookie, struct rv_refusal *refusal, rv_err **err)
+int rv_auth_login(rv_auth *auth, const struct rv_caller *c, const struct rv_login *login, rv_buf *set_cookie,
+                  struct rv_refusal *refusal, rv_err **err)
 {
     struct with_key with = {c, login->key};
     struct rv_caller as = *c;
@@ -174,13 +180,14 @@ int rv_auth_login(rv_auth *auth, rv_store *store, const struct rv_caller *c, con
     as.self = &with;
     int rc = identity_caller_check_site(auth, c, true, refusal);
     if (rc == 0)
-        rc = rv_auth_identify(auth, &(struct rv_auth_with){store, login->now_us, login->log}, &as, &who, refusal, err);
+        rc = rv_auth_identify(auth, &(struct rv_auth_with){login->store, login->now_us, login->log}, &as, &who, refusal,
+                              err);
     if (rc == 0 && who.by != RV_BY_KEY) {
         identity_refuse(refusal, 403, "login_needs_key", "a login begins with an API key of `reeve keys`");
         identity_refuse_reason(refusal, "a login without an API key of the store");
         rc = RV_E_DENIED;
     }
-    return rc == 0 ? keep_login(auth, store, login, &who, set_cookie, err) : rc;
+    return rc == 0 ? keep_login(auth, login, &who, set_cookie, err) : rc;
 }
 
 int rv_auth_logout(const rv_auth *auth, rv_store *store, const struct rv_caller *c, rv_buf *set_cookie,

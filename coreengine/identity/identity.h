@@ -228,7 +228,8 @@ void rv_secret_wipe(void *memory, size_t n);
 #define RV_LOGIN_COOKIE "__Host-reeve" /* only over TLS or to localhost, only to this host, not for scripts */
 /* A login that is wanted. */
 struct rv_login {
-    rv_str key;          /* borrowed for the call */
+    rv_store *store; /* borrowed for the call, as the key is */
+    rv_str key;
     struct rv_rand rand; /* for the cookie */
     int64_t now_us;
     rv_log *log; /* borrowed; may be NULL */
@@ -237,7 +238,7 @@ struct rv_login {
  *  Set-Cookie. Only for requests of our own pages, and only with an API key of the store.
  *  @return as rv_auth_identify(), which counts wrong keys; RV_E_DENIED (*refusal: 403) also for another page or another
  * key */
-RV_MUST_CHECK int rv_auth_login(rv_auth *auth, rv_store *store, const struct rv_caller *c, const struct rv_login *login,
+RV_MUST_CHECK int rv_auth_login(rv_auth *auth, const struct rv_caller *c, const struct rv_login *login,
                                 rv_buf *set_cookie, struct rv_refusal *refusal, rv_err **err);
 /** End the login of the request, if it has one, and append the value of Set-Cookie that takes the cookie back.
  *  @return RV_E_DENIED (*refusal: 403, the page of another origin asks), what the store says */

@@ -85,8 +85,8 @@ int srv_login(struct srv_call *c, rv_err **err)
     if (!rv_json_get_text(c->body, "key", &key) || !key[0])
         return RV_FAIL(err, RV_E_INVALID, "the body needs \"key\": an API key as `reeve keys create` shows it");
     const struct rv_login login = {
-        .key = rv_str_of(key), .rand = rv_rand_system(), .now_us = srv_now_us(), .log = s->app.log};
-    int rc = rv_auth_login(s->auth, c->store, &caller, &login, &cookie, c->refusal, err);
+        .store = c->store, .key = rv_str_of(key), .rand = rv_rand_system(), .now_us = srv_now_us(), .log = s->app.log};
+    int rc = rv_auth_login(s->auth, &caller, &login, &cookie, c->refusal, err);
     return answer_login(c, rc, &cookie);
 }
 

@@ -109,9 +109,10 @@ static int ask_and_log_in(rv_store *store)
 
     int rc = rv_auth_new(settings(), NOW_US, &g, NULL);
     if (rc == 0)
-        rc = rv_auth_login(g, store, &c,
-                           &(struct rv_login){.key = rv_str_of(key.text), .rand = rv_rand_system(), .now_us = NOW_US},
-                           &cookie, &refusal, NULL);
+        rc = rv_auth_login(
+            g, &c,
+            &(struct rv_login){.store = store, .key = rv_str_of(key.text), .rand = rv_rand_system(), .now_us = NOW_US},
+            &cookie, &refusal, NULL);
     if (rc == 0)
         rc = rv_auth_logout(g, store, &c, &cookie, &refusal, NULL);
     rv_buf_fini(&cookie);

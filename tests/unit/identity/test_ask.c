@@ -175,8 +175,8 @@ END_TEST
 /* 0, or the status of the refusal. */
 static int log_in(struct place *p, struct rv_rand rand, const struct request *r, const char *key, rv_buf *cookie)
 {
-    const struct rv_login login = {.key = rv_str_of(key), .rand = rand, .now_us = T0_US};
-    int rc = rv_auth_login(p->auth, p->store, &r->caller, &login, cookie, &p->refusal, NULL);
+    const struct rv_login login = {.store = p->store, .key = rv_str_of(key), .rand = rand, .now_us = T0_US};
+    int rc = rv_auth_login(p->auth, &r->caller, &login, cookie, &p->refusal, NULL);
 
     return rc == RV_E_DENIED ? p->refusal.status : rc;
 }
