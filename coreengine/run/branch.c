@@ -245,7 +245,7 @@ static int open_held(rv_run *run, struct branch *b, struct rv_effects *out, rv_e
 
     b->held = NULL;
     b->held_taken = NULL;
-    int rc = run_group_open(run, b, b->held_by, list, taken, out, err);
+    int rc = run_group_open(run, b, list, taken, out, err);
     free(taken);
     return rc;
 }

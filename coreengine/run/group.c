@@ -136,13 +136,13 @@ static int begin_all(rv_run *run, struct group *g, struct rv_effects *out, rv_er
     return rc;
 }
 
-int run_group_open(rv_run *run, struct branch *b, int stage, const struct rv_branches *list, const bool *taken,
+int run_group_open(rv_run *run, struct branch *b, const struct rv_branches *list, const bool *taken,
                    struct rv_effects *out, rv_err **err)
 {
     int rc = run_totals_begin(run, err);
 
     if (rc == 0)
-        rc = make_group(run, b, stage, list, taken, err);
+        rc = make_group(run, b, b->held_by, list, taken, err);
     if (rc < 0)
         return rc;
     struct group *g = b->opened;

@@ -5,9 +5,9 @@
 #include "coreengine/run/run_internal.h"
 
 /* group.c: groups open, settle and close */
-/** Open the group of that list; its first visits begin. */
-RV_MUST_CHECK int run_group_open(rv_run *run, struct branch *b, int stage, const struct rv_branches *list,
-                                 const bool *taken, struct rv_effects *out, rv_err **err);
+/** Open the group of that list, which b->held_by routes to; its first visits begin. */
+RV_MUST_CHECK int run_group_open(rv_run *run, struct branch *b, const struct rv_branches *list, const bool *taken,
+                                 struct rv_effects *out, rv_err **err);
 /** Its group is settled: cancel who is left, merge, and let it go on at the join. */
 RV_MUST_CHECK int run_group_settle(rv_run *run, struct branch *b, struct rv_effects *out, rv_err **err);
 /** Make a group without branches; add one branch to it, without an envelope. */

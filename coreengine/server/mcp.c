@@ -216,11 +216,11 @@ static int give(struct srv_call *c, struct srv_mcp_session *session, const struc
     return 0;
 }
 
-/* In a turn, which is given up while a query waits. *job: a call that other threads begin; NULL: none. */
+/* In a turn, which is given up while a query waits. *at->job: a call that other threads begin; NULL: none. */
 static int perform(struct srv_call *c, struct srv_mcp_session *session, struct rv_app_mcp_at *at,
-                   const struct rv_mcp_message *m, struct rv_mcp_orders *out, rv_app_mcp_job **job, rv_err **err)
+                   const struct rv_mcp_message *m, struct rv_mcp_orders *out, rv_err **err)
 {
-    at->job = job;
+    rv_app_mcp_job **job = at->job;
     int rc = rv_app_mcp_receive(session->client, at, m, out, err);
     int64_t call = rv_app_mcp_last_call(session->client); /* of others there may be new ones afterwards */
 
@@ -258,9 +258,10 @@ static int take(struct srv_call *c, struct srv_mcp_session *session, const struc
     at.trace = rv_trace_is_set(&caller.caller) ? trace : NULL;
     at.trusts_trace = caller.is_trusted;
     at.header = session->is_modern ? param_header : NULL;
+    at.job = &job;
     srv_mcp_session_enter(session);
     if (rc == 0)
-        rc = perform(c, session, &at, m, &out, &job, err);
+        rc = perform(c, session, &at, m, &out, err);
     srv_mcp_session_leave(session);
     if (job)
         srv_mcp_job_add(session, job);

@@ -218,7 +218,7 @@ int sim_tool_answer(struct sim_seed *s, const struct rv_effect *e, struct sim_ou
     } else if (fault == 2) {
         sim_outcome_fail(o, rv_error_timeout, true, "no answer in time");
     } else {
-        rc = sim_script_answer(s, e, RV_SCRIPT_TOOL, (rv_str){e->request, e->request_len}, o, &found, err);
+        rc = sim_script_answer(s, e, RV_SCRIPT_TOOL, o, &found, err);
         if (rc == 0 && !found && strcmp(e->name, SIM_ASK_AGENT) == 0)
             rc = sim_ask_answer(s, e, fault == 3, &r, o, err);
         else if (rc == 0 && !found)
@@ -415,9 +415,9 @@ int sim_hook_answer(struct sim_seed *s, const struct rv_effect *e, struct sim_ou
         return 0;
     }
     if (e->entry == RV_NAME_MOCK && strcmp(e->name, SCRIPT_ENTRY) == 0)
-        rc = sim_script_answer(s, e, RV_SCRIPT_STAGE, (rv_str){e->request, e->request_len}, o, &found, err);
+        rc = sim_script_answer(s, e, RV_SCRIPT_STAGE, o, &found, err);
     else if (e->entry == RV_NAME_HOOK)
-        rc = sim_script_answer(s, e, RV_SCRIPT_HOOK, (rv_str){e->request, e->request_len}, o, &found, err);
+        rc = sim_script_answer(s, e, RV_SCRIPT_HOOK, o, &found, err);
     if (rc == 0 && !found)
         rc = legal(s, e, &r, &o->text, err);
     if (rc == 0 && fault == 2 && !o->failed)

@@ -142,8 +142,8 @@ void sim_outcome_fail(struct sim_outcome *o, const char *type, bool retryable, c
     rv_buf_puts(&o->text, text);
 }
 
-int sim_script_answer(struct sim_seed *s, const struct rv_effect *e, enum rv_script_kind kind, rv_str text,
-                      struct sim_outcome *o, bool *found, rv_err **err)
+int sim_script_answer(struct sim_seed *s, const struct rv_effect *e, enum rv_script_kind kind, struct sim_outcome *o,
+                      bool *found, rv_err **err)
 {
     struct rv_script_call from = {.kind = kind,
                                   .stage = e->origin  ? e->origin->agent
@@ -152,7 +152,7 @@ int sim_script_answer(struct sim_seed *s, const struct rv_effect *e, enum rv_scr
                                   .index = e->index,
                                   .tool = kind == RV_SCRIPT_TOOL || kind == RV_SCRIPT_HOOK ? e->name : NULL,
                                   .visit = e->visit,
-                                  .text = text};
+                                  .text = {e->request, e->request_len}};
     struct rv_script_reply reply;
 
     *found = false;
@@ -305,7 +305,7 @@ static int reply(struct sim_seed *s, const struct rv_effect *e, bool spoils, str
 
     int rc = rv_json_parse((rv_str){e->request, e->request_len}, &opts, &request, err);
     if (rc == 0)
-        rc = sim_script_answer(s, e, RV_SCRIPT_MODEL, (rv_str){e->request, e->request_len}, o, &found, err);
+        rc = sim_script_answer(s, e, RV_SCRIPT_MODEL, o, &found, err);
     if (rc == 0 && !found)
         rc = good_text(s, e, &r, &o->text, err);
     if (rc == 0 && !found)

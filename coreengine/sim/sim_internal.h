@@ -189,7 +189,7 @@ RV_MUST_CHECK int sim_ask_arguments(struct sim_seed *s, const char *self, struct
 void sim_outcome_fail(struct sim_outcome *o, const char *type, bool retryable, const char *text);
 /** The script's answer, if it has one. */
 RV_MUST_CHECK int sim_script_answer(struct sim_seed *s, const struct rv_effect *e, enum rv_script_kind kind,
-                                    rv_str text, struct sim_outcome *o, bool *found, rv_err **err);
+                                    struct sim_outcome *o, bool *found, rv_err **err);
 
 /* people.c */
 /** The run waits: answer it, or park it without an answer. */

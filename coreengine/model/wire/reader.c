@@ -47,8 +47,8 @@ static void choose_frame(rv_wire_reader *r, rv_str type, bool *sse, bool *ndjson
         wire_show(type, &r->scratch);
 }
 
-int wire_reader_new(const struct rv_wire_target *t, const struct wire_codec *codec, rv_str content_type,
-                    rv_llm_delta_fn on_delta, void *self, rv_wire_reader **out, rv_err **err)
+int rv_wire_reader_new(const struct rv_wire_target *t, rv_str content_type, rv_llm_delta_fn on_delta, void *self,
+                       rv_wire_reader **out, rv_err **err)
 {
     rv_wire_reader *r = calloc(1, sizeof *r);
     bool sse = false, ndjson = false;
@@ -56,7 +56,7 @@ int wire_reader_new(const struct rv_wire_target *t, const struct wire_codec *cod
     if (!r)
         return RV_FAIL(err, RV_E_NOMEM, "no memory to read an answer");
     r->target = *t;
-    r->codec = codec;
+    r->codec = wire_codec_of(t->wire);
     r->on_delta = on_delta;
     r->self = self;
     r->whole = RV_BUF_INIT(WIRE_MAX_WHOLE);

@@ -44,12 +44,6 @@ int rv_wire_write_request(const struct rv_wire_target *t, json_object *request, 
     return rc < 0 ? rc : rv_buf_check(body, "the body of a model request", err);
 }
 
-int rv_wire_reader_new(const struct rv_wire_target *t, rv_str content_type, rv_llm_delta_fn on_delta, void *self,
-                       rv_wire_reader **out, rv_err **err)
-{
-    return wire_reader_new(t, wire_codec_of(t->wire), content_type, on_delta, self, out, err);
-}
-
 /* --- answers with a bad status --- */
 
 /* The error object of a body; NULL: it has none. Some put it into a list. */

@@ -85,8 +85,6 @@ extern const struct wire_codec wire_of_openai, wire_of_anthropic, wire_of_ollama
 const struct wire_codec *wire_codec_of(enum rv_wire_kind wire);
 
 /* reader.c */
-RV_MUST_CHECK int wire_reader_new(const struct rv_wire_target *t, const struct wire_codec *codec, rv_str content_type,
-                                  rv_llm_delta_fn on_delta, void *self, rv_wire_reader **out, rv_err **err);
 /* reader.c, calls.c: what the codecs tell of the answer. Text is given to the caller in whole UTF-8 sequences. */
 RV_MUST_CHECK int wire_reader_text(rv_wire_reader *r, rv_str text, rv_err **err);
 /** The same of a member that is to be a text: NULL is none, and a value of another type breaks the answer. */
