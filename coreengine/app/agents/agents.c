@@ -68,8 +68,8 @@ static const struct rv_agents_entry *cache_recall(struct rv_agents_cache *c, con
     return NULL;
 }
 
-static int cache_keep(struct rv_agents_cache *c, const struct rv_store_scope *scope, const char *name, int64_t until_us,
-                      struct rv_agents_entry *agent, const struct rv_agents_entry **out, rv_err **err)
+static const struct rv_agents_entry *cache_keep(struct rv_agents_cache *c, const struct rv_store_scope *scope,
+                                                const char *name, int64_t until_us, struct rv_agents_entry *agent)
 {
     struct rv_agents_kept *kept = calloc(1, sizeof *kept);
 
@@ -81,7 +81,7 @@ static int cache_keep(struct rv_agents_cache *c, const struct rv_store_scope *sc
     if (!kept || !kept->name || !kept->tenant || (scope->user && !kept->user)) {
         kept_free(kept);
         agents_entry_fini(agent);
-        return RV_FAIL(err, RV_E_NOMEM, "keep agent \"%s\"", name);
+        return NULL;
     }
     kept->agent = *agent;
     *agent = (struct rv_agents_entry){.text = NULL};
@@ -89,8 +89,7 @@ static int cache_keep(struct rv_agents_cache *c, const struct rv_store_scope *sc
     if (c->n == RV_AGENTS_MAX_CACHE)
         drop(c, 0);
     c->items[c->n++] = kept;
-    *out = &kept->agent;
-    return 0;
+    return &kept->agent;
 }
 
 /* --- from a document to a row of the store --- */
@@ -581,7 +580,9 @@ static int ask(rv_agents *a, const struct rv_store_scope *scope, const char *nam
     if (rc == 0 && a->obeys_env)
         rc = obey_env(&agent, err);
     if (rc == 0)
-        return cache_keep(&a->cache, scope, name, now_us + RV_AGENTS_TTL_US, &agent, out, err);
+        return (*out = cache_keep(&a->cache, scope, name, now_us + RV_AGENTS_TTL_US, &agent))
+                   ? 0
+                   : RV_FAIL(err, RV_E_NOMEM, "keep agent \"%s\"", name);
     agents_entry_fini(&agent);
     return rc;
 }

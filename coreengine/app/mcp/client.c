@@ -485,8 +485,8 @@ static int on_end(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct watched 
     if (rc < 0)
         return rc;
     enum offer_kind kind = w->kind == OFFER_ANSWER ? OFFER_PIPELINE : w->kind;
-    rc = app_mcp_result_of_run(about, kind, w->past.row.status, rv_app_past_pipeline(&w->past), rv_run_envelope(r.run),
-                               &result, err);
+    const struct mcp_ended run = {kind, w->past.row.status, rv_app_past_pipeline(&w->past), rv_run_envelope(r.run)};
+    rc = app_mcp_result_of_run(about, &run, &result, err);
     rv_replayed_fini(&r);
     if (rc == 0 && is_document(w))
         return give_document(m, w, app_mcp_offered(rv_app_past_pipeline(&w->past)), result, err);

@@ -62,9 +62,14 @@ RV_MUST_CHECK int app_mcp_failure_of(const rv_err *why, json_object **out, rv_er
 RV_MUST_CHECK int app_mcp_success(const struct mcp_about *about, const rv_str *text, json_object *data,
                                   json_object **out, rv_err **err);
 bool app_mcp_is_block(json_object *block); /* of content, in the words of the protocol */
-/** Of a run that is over. */
-RV_MUST_CHECK int app_mcp_result_of_run(const struct mcp_about *about, enum offer_kind kind, enum rv_run_status status,
-                                        const struct rv_pipeline *pipeline, const rv_envelope *env, json_object **out,
+/* A run that is over; what it points to is borrowed. */
+struct mcp_ended {
+    enum offer_kind kind; /* what the client called */
+    enum rv_run_status status;
+    const struct rv_pipeline *pipeline;
+    const rv_envelope *env;
+};
+RV_MUST_CHECK int app_mcp_result_of_run(const struct mcp_about *about, const struct mcp_ended *run, json_object **out,
                                         rv_err **err);
 
 /* --- offered.c: pipelines that are prompts and resources --- */

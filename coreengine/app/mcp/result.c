@@ -275,9 +275,11 @@ static int give_failure(enum rv_run_status status, const rv_envelope *env, json_
     return rc;
 }
 
-int app_mcp_result_of_run(const struct mcp_about *about, enum offer_kind kind, enum rv_run_status status,
-                          const struct rv_pipeline *pipeline, const rv_envelope *env, json_object **out, rv_err **err)
+int app_mcp_result_of_run(const struct mcp_about *about, const struct mcp_ended *run, json_object **out, rv_err **err)
 {
+    const struct rv_pipeline *pipeline = run->pipeline;
+    const rv_envelope *env = run->env;
+    enum offer_kind kind = run->kind;
     const struct rv_response_place place = {pipeline->response.output_key, pipeline->response.field};
     const struct rv_envelope_fields *f = rv_envelope_fields(env);
     const struct rv_pipeline *inner = app_mcp_offered(pipeline);
@@ -287,8 +289,8 @@ int app_mcp_result_of_run(const struct mcp_about *about, enum offer_kind kind, e
 
     whole.session = f->session_id;
     whole.request = f->request_id;
-    if (!rv_app_has_answer(status, env))
-        return give_failure(status, env, out, err);
+    if (!rv_app_has_answer(run->status, env))
+        return give_failure(run->status, env, out, err);
     if (kind != OFFER_TOOL && kind != OFFER_AGENT && rv_envelope_find_final_response(env, &place, &text))
         return give_text(&whole, text, out, err);
     int rc = rv_envelope_build_outputs(env, &outputs, err);

@@ -179,7 +179,7 @@ static int make_state(const struct rv_app_mcp_at *at, const struct offer *o, jso
 }
 
 static int submit(const struct rv_app_mcp_at *at, const struct offer *o, struct rv_app_loaded *l,
-                  json_object *arguments, bool is_task, struct mcp_started *out, rv_err **err)
+                  const struct mcp_call *call, struct mcp_started *out, rv_err **err)
 {
     char task[MCP_MAX_NAME + 2];
     const struct rv_app_submit how = {.trace = at->trace, .trusts_trace = at->trusts_trace};
@@ -187,12 +187,12 @@ static int submit(const struct rv_app_mcp_at *at, const struct offer *o, struct 
     struct rv_app_submitted done = {.is_new = false};
     rv_envelope *env = NULL;
     json_object *state = NULL;
-    int rc = make_state(at, o, arguments, is_task, &state, err);
+    int rc = make_state(at, o, call->arguments, call->is_task, &state, err);
 
     app_mcp_task_kind(o->kind, o->name, task);
-    run.task = is_task ? task : NULL;
+    run.task = call->is_task ? task : NULL;
     if (o->kind != OFFER_TOOL)
-        run.session = rv_json_text_or(arguments, "session", NULL);
+        run.session = rv_json_text_or(call->arguments, "session", NULL);
     if (rc == 0)
         rc = rv_envelope_load(state, rv_rand_system(), rv_app_now_us(), &env, err);
     if (rc == 0)
@@ -268,7 +268,7 @@ static int begin(const struct rv_app_mcp_opts *opts, const struct rv_app_mcp_at 
     if (rc == 0 && !out->waits)
         rc = check_arguments(at, o, &l, call->arguments, out, err);
     if (rc == 0 && !out->waits && !out->result && !out->is_mismatch)
-        rc = submit(at, o, &l, call->arguments, call->is_task, out, err);
+        rc = submit(at, o, &l, call, out, err);
     rv_app_loaded_fini(&l);
     return rc;
 }

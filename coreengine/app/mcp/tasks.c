@@ -162,8 +162,11 @@ static int write_end(const struct rv_app_mcp_at *at, const struct mcp_task *t, j
         return b.rc;
     b.rc = rv_app_past_replay(at->sources->store, &past, NULL, &r, err);
     if (b.rc == 0)
-        b.rc = app_mcp_result_of_run(&about, t->kind == OFFER_ANSWER ? OFFER_PIPELINE : t->kind, past.row.status,
-                                     rv_app_past_pipeline(&past), rv_run_envelope(r.run), &result, err);
+        b.rc = app_mcp_result_of_run(&about,
+                                     &(const struct mcp_ended){t->kind == OFFER_ANSWER ? OFFER_PIPELINE : t->kind,
+                                                               past.row.status, rv_app_past_pipeline(&past),
+                                                               rv_run_envelope(r.run)},
+                                     &result, err);
     if (b.rc == 0 && past.row.status == RV_RUN_FAILED) {
         json_object *said = json_object_array_get_idx(rv_json_get_arr(result, "content"), 0);
         json_object *error = rv_json_build(&b, task, "error", json_object_new_object());
@@ -258,16 +261,27 @@ static int update(const struct rv_app_mcp_at *at, const struct rv_run_row *row, 
     return rc;
 }
 
-static int perform(const struct rv_app_mcp_at *at, const struct rv_mcp_order *o, const struct mcp_task *t,
-                   struct rv_run_row *row, bool can_ask, json_object *out, rv_err **err)
+/* A task that is there. All is borrowed. */
+struct found_task {
+    const struct mcp_task *task;
+    struct rv_run_row *row;
+    bool can_ask; /* the client can be asked what the run asks */
+};
+
+static int perform(const struct rv_app_mcp_at *at, const struct rv_mcp_order *o, struct found_task found,
+                   json_object *out, rv_err **err)
 {
+    const struct mcp_task *t = found.task;
+    struct rv_run_row *row = found.row;
+
     if (o->want == RV_MCP_WANT_CALL_TOOL) {
         int rc = rv_json_set_text(out, "resultType", "task", err);
         return rc < 0 ? rc : write_task(t, row, "working", out, err);
     }
     if (o->want == RV_MCP_WANT_GET_TASK || o->want == RV_MCP_WANT_LIST_TASKS)
-        return describe(at, t, row, (can_ask ? SHOWS_QUESTIONS : 0) | (o->want == RV_MCP_WANT_GET_TASK ? SHOWS_END : 0),
-                        out, err);
+        return describe(at, t, row,
+                        (found.can_ask ? SHOWS_QUESTIONS : 0) | (o->want == RV_MCP_WANT_GET_TASK ? SHOWS_END : 0), out,
+                        err);
     if (o->want == RV_MCP_WANT_UPDATE_TASK)
         return update(at, row, rv_json_get_obj(o->params, "inputResponses"), err);
     if (rv_run_status_is_final(row->status))
@@ -293,7 +307,8 @@ int app_mcp_task_do(const struct rv_app_mcp_at *at, const struct rv_mcp_order *o
     if (rc < 0)
         return rc;
     json_object *task = json_object_new_object();
-    rc = task ? perform(at, o, t, &row, can_ask, task, err) : RV_FAIL(err, RV_E_NOMEM, "describe a task");
+    rc = task ? perform(at, o, (struct found_task){t, &row, can_ask}, task, err)
+              : RV_FAIL(err, RV_E_NOMEM, "describe a task");
     if (rc < 0)
         json_object_put(task);
     else

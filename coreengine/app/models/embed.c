@@ -47,17 +47,15 @@ static void on_end(void *self, const struct rv_http_end *end)
         uv_stop(w->loop);
 }
 
-static int start_all(rv_http *http, uv_loop_t *loop, struct rv_app_fetch *fetches, struct waiting *waiting, size_t n,
-                     size_t *n_left, rv_err **err)
+static int start_all(rv_http *http, struct waiting *waiting, size_t n, rv_err **err)
 {
     for (size_t i = 0; i < n; i++) {
         struct rv_http_events events = {on_head, on_body, on_end, &waiting[i]};
         rv_http_call *call;
-        waiting[i] = (struct waiting){&fetches[i], loop, n_left};
-        int rc = rv_http_start(http, &fetches[i].request, &events, &call, err);
+        int rc = rv_http_start(http, &waiting[i].fetch->request, &events, &call, err);
         if (rc < 0)
             return rc;
-        ++*n_left;
+        ++*waiting[i].n_left;
     }
     return 0;
 }
@@ -106,10 +104,12 @@ int app_fetch_all(const struct rv_app *app, struct rv_app_fetch *fetches, size_t
         free(waiting);
         return rc;
     }
+    for (size_t i = 0; i < n; i++)
+        waiting[i] = (struct waiting){&fetches[i], &loop, &n_left};
     opts.loop = &loop;
     rc = rv_http_new(&opts, &http, err);
     if (rc == 0)
-        rc = start_all(http, &loop, fetches, waiting, n, &n_left, err);
+        rc = start_all(http, waiting, n, err);
     if (rc == 0)
         rc = wait_all(app, &loop, &n_left, err);
     rv_http_free(http);

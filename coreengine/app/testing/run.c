@@ -404,16 +404,20 @@ static int report_error(const struct rv_app *app, struct rv_test_report *out, rv
     return rc;
 }
 
-/* The n-th run of a test. */
-static int run_once(const struct rv_app *app, struct rv_app_loaded *l, size_t i, const struct rv_test_opts *opts,
-                    int64_t number, struct rv_test_report *out, rv_err **err)
+/* One of the runs of a test. */
+struct one_run {
+    size_t i;       /* of the test */
+    int64_t number; /* from 1 */
+};
+
+static int run_once(const struct rv_app *app, struct rv_app_loaded *l, struct one_run which,
+                    const struct rv_test_opts *opts, struct rv_test_report *out, rv_err **err)
 {
     struct observer o = {
-        .number = number, .report = out, .coverage = opts->coverage, .skipped = json_object_new_array()};
+        .number = which.number, .report = out, .coverage = opts->coverage, .skipped = json_object_new_array()};
     rv_app_scratch *scratch = rv_app_scratch_new();
     struct rv_app_services services;
     struct rv_app_loaded variant = {0};
-    bool has_variant = false;
     int rc = 0;
 
     if (!scratch) {
@@ -421,20 +425,22 @@ static int run_once(const struct rv_app *app, struct rv_app_loaded *l, size_t i,
         return RV_FAIL(err, RV_E_NOMEM, "run a test");
     }
     rv_app_services_init_scratch(&services, app, scratch);
-    rc = begin_report(&l->pipeline->tests[i], out, err);
+    rc = begin_report(&l->pipeline->tests[which.i], out, err);
     if (rc == 0 && !o.skipped)
         rc = RV_FAIL(err, RV_E_NOMEM, "run test \"%s\"", out->test->name);
     if (rc == 0)
-        rc = app_test_load_variant(app, l, out->test, opts, &has_variant, &variant, err);
-    if (rc == 0 && has_variant)
+        rc = app_test_load_variant(app, l, out->test, opts, &variant, err);
+    if (rc > 0) {
         l = &variant;
+        rc = 0;
+    }
     o.pipeline = l->pipeline;
     if (rc == 0)
         rc = complain_of_missing(l, out, err);
     if (rc == 0 && opts->is_live)
-        rc = app_cassette_open(l, i, opts, number, &o.cassette, err);
+        rc = app_cassette_open(l, which.i, opts, which.number, &o.cassette, err);
     if (rc == 0)
-        rc = run(app, l, i, &o, &services.exec, err);
+        rc = run(app, l, which.i, &o, &services.exec, err);
     if (rc == 0 && !run_passed(out))
         rc = app_test_recent_list(&o.recent, out->events, err);
     if (rc < 0 && rc != RV_E_NOMEM)
@@ -476,7 +482,7 @@ int rv_test_run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, con
 
     do {
         struct rv_test_report one;
-        int rc = run_once(app, l, i, opts, rate.n + 1, &one, err);
+        int rc = run_once(app, l, (struct one_run){i, rate.n + 1}, opts, &one, err);
         if (rc < 0) {
             rv_test_report_fini(&all);
             return rc;

@@ -55,11 +55,11 @@ void app_cassette_record(struct rv_cassette *c, struct rv_exec_opts *x);
 RV_MUST_CHECK int app_cassette_write(struct rv_cassette *c, rv_err **err);
 void app_cassette_fini(struct rv_cassette *c); /* also of a zeroed one */
 /* variant.c */
-/** Load the pipeline l once more, with the model and the prompts of a test of a matrix, if it has one of them: *is_one.
- *  The caller ends *out then. RV_E_INVALID: they do not fit the pipeline. */
+/** Load the pipeline l once more, with the model and the prompts of a test of a matrix, if it has one of them.
+ *  @return 1: the caller ends *out; 0: it has none; RV_E_INVALID: they do not fit the pipeline */
 RV_MUST_CHECK int app_test_load_variant(const struct rv_app *app, const struct rv_app_loaded *l,
                                         const struct rv_test_config *test, const struct rv_test_opts *opts,
-                                        bool *is_one, struct rv_app_loaded *out, rv_err **err);
+                                        struct rv_app_loaded *out, rv_err **err);
 /* judge.c: where a judge is asked. All is borrowed. */
 struct rv_judge_place {
     rv_engine *engine;
