@@ -158,8 +158,8 @@ static void clear_outputs(rv_envelope *env, struct keys keys)
     }
 }
 
-int rv_envelope_advance_stage(rv_envelope *env, const char *const *satisfied, size_t n, json_object *summary,
-                              const struct rv_reset_rules *rules, bool *more, rv_err **err)
+int rv_envelope_advance_stage(rv_envelope *env, const struct rv_goals_met *met, const struct rv_reset_rules *rules,
+                              bool *more, rv_err **err)
 {
     static const struct rv_reset_rules none;
     const struct rv_reset_rules *r = rules ? rules : &none;
@@ -170,14 +170,14 @@ int rv_envelope_advance_stage(rv_envelope *env, const char *const *satisfied, si
     json_object *stages = NULL;
     int rc = done ? 0 : RV_FAIL(err, RV_E_NOMEM, "advance to the next stage");
 
-    if (rc == 0 && summary && !json_object_is_type(summary, json_type_object))
-        rc = RV_FAIL(err, RV_E_INVALID, "the summary must be an object, not %s", rv_json_type_text(summary));
+    if (rc == 0 && met->summary && !json_object_is_type(met->summary, json_type_object))
+        rc = RV_FAIL(err, RV_E_INVALID, "the summary must be an object, not %s", rv_json_type_text(met->summary));
     if (rc == 0)
-        rc = prepare_goals(env, satisfied, n, err);
+        rc = prepare_goals(env, met->goals, met->n, err);
     if (rc == 0)
-        rc = still_open(env, satisfied, n, &open, err);
+        rc = still_open(env, met->goals, met->n, &open, err);
     if (rc == 0)
-        rc = stage_entry(env, satisfied, n, summary, &entry, err);
+        rc = stage_entry(env, met->goals, met->n, met->summary, &entry, err);
     if (rc == 0)
         rc = map_reserve(&env->map[RV_MAP_OUTPUTS], reset.n, err);
     if (rc == 0)
@@ -185,7 +185,7 @@ int rv_envelope_advance_stage(rv_envelope *env, const char *const *satisfied, si
     if (rc == 0)
         rc = rv_json_push_ref(stages, entry, err);
     if (rc == 0) {
-        commit_goals(env, satisfied, n, done);
+        commit_goals(env, met->goals, met->n, done);
         *more = json_object_array_length(open) > 0 && env->f.current_stage_number < env->f.max_stages;
         put_list(env, RV_LIST_REMAINING_GOALS, open);
         open = NULL;

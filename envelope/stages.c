@@ -412,8 +412,7 @@ rv_str rv_envelope_skipped_at(const rv_envelope *env, size_t i)
     return r->status == RV_HISTORY_SKIPPED ? (rv_str){r->agent->text, r->agent->len} : (rv_str){NULL, 0};
 }
 
-int rv_envelope_add_error(rv_envelope *env, rv_str agent, rv_str text, const char *error_type, enum rv_failure code,
-                          int64_t now_us, rv_err **err)
+int rv_envelope_add_error(rv_envelope *env, const struct rv_error_entry *error, int64_t now_us, rv_err **err)
 {
     struct rv_text clean_agent = {0};
     struct rv_text clean = {0};
@@ -424,17 +423,17 @@ int rv_envelope_add_error(rv_envelope *env, rv_str agent, rv_str text, const cha
 
     rv_time_format(env_clamp_time(now_us), time);
     if (rc == 0)
-        rc = clean_text(agent, &clean_agent, err);
+        rc = clean_text(error->agent, &clean_agent, err);
     if (rc == 0)
-        rc = clean_text(text, &clean, err);
+        rc = clean_text(error->text, &clean, err);
     if (rc == 0)
         rc = rv_json_set_str(entry, "agent", env_text_str(&clean_agent), err);
     if (rc == 0)
         rc = rv_json_set_str(entry, "error", env_text_str(&clean), err);
     if (rc == 0)
-        rc = rv_json_set_text(entry, "error_type", error_type, err);
-    if (rc == 0 && code != RV_FAILURE_NONE)
-        rc = rv_json_set_text(entry, "code", rv_failure_text(code), err);
+        rc = rv_json_set_text(entry, "error_type", error->error_type, err);
+    if (rc == 0 && error->code != RV_FAILURE_NONE)
+        rc = rv_json_set_text(entry, "code", rv_failure_text(error->code), err);
     if (rc == 0)
         rc = rv_json_set_text(entry, "timestamp", time, err);
     if (rc == 0)

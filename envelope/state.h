@@ -131,9 +131,14 @@ size_t rv_envelope_n_records(const rv_envelope *env);
 /** The stage of the i-th record where that says `skipped`, else ptr NULL; borrowed. */
 rv_str rv_envelope_skipped_at(const rv_envelope *env, size_t i);
 int64_t rv_envelope_processing_ms(const rv_envelope *env); /* sum over the history */
-/** Append {agent, error, error_type, code?, timestamp} to errors. code NONE: not written. */
-RV_MUST_CHECK int rv_envelope_add_error(rv_envelope *env, rv_str agent, rv_str text, const char *error_type,
-                                        enum rv_failure code, int64_t now_us, rv_err **err);
+struct rv_error_entry {
+    rv_str agent, text;     /* borrowed */
+    const char *error_type; /* borrowed */
+    enum rv_failure code;   /* NONE: not written */
+};
+/** Append {agent, error, error_type, code?, timestamp} to errors. */
+RV_MUST_CHECK int rv_envelope_add_error(rv_envelope *env, const struct rv_error_entry *entry, int64_t now_us,
+                                        rv_err **err);
 size_t rv_envelope_n_errors(const rv_envelope *env);
 /** The code of the error that terminated the run; NONE: no error did, or a bound of the run, which the terminal reason
  * names, or the run has no codes. *stage (may be NULL): whose error, or where a bound was met, else NULL; borrowed. */
@@ -250,10 +255,15 @@ struct rv_reset_rules {
 /** Replace all goals by these n, each pending. RV_E_INVALID: one is not UTF-8; RV_E_LIMIT, RV_E_NOMEM: nothing changed.
  */
 RV_MUST_CHECK int rv_envelope_init_goals(rv_envelope *env, const char *const *goals, size_t n, rv_err **err);
-/** *more: there is work left (rule 3.7). summary: borrowed object or NULL. */
-RV_MUST_CHECK int rv_envelope_advance_stage(rv_envelope *env, const char *const *satisfied, size_t n,
-                                            json_object *summary, const struct rv_reset_rules *rules, bool *more,
-                                            rv_err **err);
+/* The goals that a stage has met. All is borrowed. */
+struct rv_goals_met {
+    const char *const *goals;
+    size_t n;
+    json_object *summary; /* an object, or NULL */
+};
+/** *more: there is work left (rule 3.7). */
+RV_MUST_CHECK int rv_envelope_advance_stage(rv_envelope *env, const struct rv_goals_met *met,
+                                            const struct rv_reset_rules *rules, bool *more, rv_err **err);
 /** The goals' position for prompts; *out is the caller's object. */
 RV_MUST_CHECK int rv_envelope_build_stage_context(const rv_envelope *env, json_object **out, rv_err **err);
 /* Loop-backs that are counted by why they were taken; the keys of the state dict are `replans` and `rejections`. */

@@ -457,7 +457,9 @@ int visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err)
     v->result.next = cancelled || rv_visit_is_element(v) || v->result.bound_of ? RV_TARGET_NONE : to;
     int rc = keeps_output(v, failed_in) ? 0 : restore_output(v, err);
     if (rc == 0)
-        rc = rv_envelope_add_error(v->env, name, text, type, v->shared->rules >= RV_RULES_3 ? v->code : RV_FAILURE_NONE,
+        rc = rv_envelope_add_error(v->env,
+                                   &(const struct rv_error_entry){
+                                       name, text, type, v->shared->rules >= RV_RULES_3 ? v->code : RV_FAILURE_NONE},
                                    v->now_us, err);
     if (rc == 0)
         rc = record(v, RV_HISTORY_ERROR, out, err);

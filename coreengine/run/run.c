@@ -325,8 +325,9 @@ static int end_failed(rv_run *run, rv_str why, struct rv_effects *out, rv_err **
     if (rc == RV_E_NOMEM)
         rc = RV_FAIL(err, RV_E_NOMEM, "end a run");
     else if (!run->finished)
-        rc = rv_envelope_add_error(run->env, rv_str_of(f->current_stage), why, rv_error_execution, code, out->now_us,
-                                   err);
+        rc = rv_envelope_add_error(
+            run->env, &(const struct rv_error_entry){rv_str_of(f->current_stage), why, rv_error_execution, code},
+            out->now_us, err);
     if (rc == 0 && !run->finished)
         rc = run_fail(run, RV_RUN_FAILED, RV_REASON_TOOL_FAILED, text, out, err);
     free(text);

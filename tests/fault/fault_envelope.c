@@ -167,8 +167,9 @@ static int record_skipped(rv_envelope *env)
 }
 static int add_error(rv_envelope *env)
 {
-    return rv_envelope_add_error(env, RV_STR_LIT("a"), RV_STR_LIT("why"), "LLMError", RV_FAILURE_MODEL_FAILED, NOW,
-                                 NULL);
+    return rv_envelope_add_error(
+        env, &(const struct rv_error_entry){RV_STR_LIT("a"), RV_STR_LIT("why"), "LLMError", RV_FAILURE_MODEL_FAILED},
+        NOW, NULL);
 }
 static int count_edge(rv_envelope *env)
 {
@@ -225,7 +226,7 @@ static int advance(rv_envelope *env)
     static const char *const goals[] = {"h"};
     bool more = false;
 
-    return rv_envelope_advance_stage(env, goals, 1, value, NULL, &more, NULL);
+    return rv_envelope_advance_stage(env, &(const struct rv_goals_met){goals, 1, value}, NULL, &more, NULL);
 }
 static int iterate(rv_envelope *env)
 {

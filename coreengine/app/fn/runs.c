@@ -241,7 +241,8 @@ static int advance_stage(json_object *in, rv_jw *out, rv_err **err)
     if (rc == 0)
         rc = reset_rules(in, &p, &rules, err);
     if (rc == 0)
-        rc = rv_envelope_advance_stage(env, satisfied, n, rv_json_get_obj(in, "summary"), &rules, &more, err);
+        rc = rv_envelope_advance_stage(env, &(const struct rv_goals_met){satisfied, n, rv_json_get_obj(in, "summary")},
+                                       &rules, &more, err);
     if (rc == 0) {
         rv_jw_obj(out);
         rv_jw_kv_bool(out, "more", more);

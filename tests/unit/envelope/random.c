@@ -72,7 +72,8 @@ static void change_values(rv_envelope *env, struct rv_rand r)
         OK(rv_envelope_remove_output(env, name(r), NULL));
         break;
     default:
-        OK(rv_envelope_add_error(env, name(r), text(r), "LLMError", RV_FAILURE_NONE, time_of(r), NULL));
+        OK(rv_envelope_add_error(env, &(const struct rv_error_entry){name(r), text(r), "LLMError", RV_FAILURE_NONE},
+                                 time_of(r), NULL));
         break;
     }
     json_object_put(v);
@@ -159,7 +160,8 @@ rv_envelope *random_envelope(uint64_t seed)
         else
             change_position(env, r);
         if (rv_rand_below(r, 20) == 0)
-            OK(rv_envelope_advance_stage(env, names, rv_rand_below(r, 3), NULL, NULL, &more, NULL));
+            OK(rv_envelope_advance_stage(env, &(const struct rv_goals_met){names, rv_rand_below(r, 3), NULL}, NULL,
+                                         &more, NULL));
     }
     if (rv_rand_below(r, 2))
         interrupt(env, r);

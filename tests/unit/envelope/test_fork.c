@@ -55,7 +55,8 @@ static void work(rv_envelope *env)
     OK(rv_envelope_record_start(env, S("act"), 1, T0, NULL));
     OK(rv_envelope_record_complete(env, S("act"), &end, T0, NULL));
     OK(rv_envelope_record_start(env, S("new"), 2, T0, NULL));
-    OK(rv_envelope_add_error(env, S("act"), S("boom"), "HookError", RV_FAILURE_NONE, T0, NULL));
+    OK(rv_envelope_add_error(env, &(const struct rv_error_entry){S("act"), S("boom"), "HookError", RV_FAILURE_NONE}, T0,
+                             NULL));
     OK(rv_envelope_note_passage(env, S("plan"), S("act"), NULL, NULL));
     OK(rv_envelope_note_passage(env, S("act"), S("new"), NULL, NULL));
     OK(rv_envelope_add_feedback(env, S("more"), NULL));
@@ -238,7 +239,7 @@ START_TEST(a_fork_has_sets_lists_and_goals_of_its_own)
     world_expect(fork, "outputs", "{}");
     OK(rv_envelope_init_goals(fork, goals, 1, NULL));
     world_expect(fork, "goal_completion_status", "{'g':'pending'}");
-    OK(rv_envelope_advance_stage(fork, goals, 1, NULL, NULL, &more, NULL));
+    OK(rv_envelope_advance_stage(fork, &(const struct rv_goals_met){goals, 1, NULL}, NULL, &more, NULL));
     ck_assert(!more);
     OK(rv_envelope_set_stage(fork, S("elsewhere"), NULL));
     after = world_state(env);

@@ -17,7 +17,7 @@ static bool advance(rv_envelope *env, const char *goal, const char *summary)
     json_object *s = summary ? rv_kit_json(summary) : NULL;
     bool more = false;
 
-    OK(rv_envelope_advance_stage(env, &goal, goal ? 1 : 0, s, NULL, &more, NULL));
+    OK(rv_envelope_advance_stage(env, &(const struct rv_goals_met){&goal, goal ? 1 : 0, s}, NULL, &more, NULL));
     json_object_put(s);
     return more;
 }
@@ -122,7 +122,8 @@ START_TEST(a_summary_is_an_object)
     json_object *list = rv_kit_json("[]");
     bool more = false;
 
-    ck_assert_int_eq(rv_envelope_advance_stage(env, NULL, 0, list, NULL, &more, NULL), RV_E_INVALID);
+    ck_assert_int_eq(rv_envelope_advance_stage(env, &(const struct rv_goals_met){NULL, 0, list}, NULL, &more, NULL),
+                     RV_E_INVALID);
     world_expect(env, "completed_stages", "[]");
     json_object_put(list);
     rv_envelope_free(env);
@@ -181,7 +182,7 @@ START_TEST(w14_the_keys_are_configurable)
     world_expect(env, "prior_plans", "[{},{}]");
     world_expect(env, "outputs", "{'plan':{'n':1},'arbiter':{},'execution':{},'synthesizer':{},'perception':{}}");
     OK(rv_envelope_init_goals(env, &goal, 1, NULL));
-    OK(rv_envelope_advance_stage(env, NULL, 0, NULL, &rules, &more, NULL));
+    OK(rv_envelope_advance_stage(env, &(const struct rv_goals_met){NULL, 0, NULL}, &rules, &more, NULL));
     ck_assert(more);
     world_expect(env, "outputs", "{'arbiter':{},'execution':{},'synthesizer':{},'perception':{}}");
     rv_envelope_free(env);

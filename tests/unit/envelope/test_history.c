@@ -103,7 +103,8 @@ START_TEST(rule_5_3_an_error_is_kept_with_agent_type_and_time)
 {
     rv_envelope *env = world_fresh();
 
-    OK(rv_envelope_add_error(env, S("plan"), S("no \xff json"), "ParseError", RV_FAILURE_NONE, T0, NULL));
+    OK(rv_envelope_add_error(
+        env, &(const struct rv_error_entry){S("plan"), S("no \xff json"), "ParseError", RV_FAILURE_NONE}, T0, NULL));
     ck_assert_uint_eq(rv_envelope_n_errors(env), 1);
     world_expect(env, "errors",
                  "[{'agent':'plan','error':'no \\ufffd json','error_type':'ParseError',"

@@ -109,7 +109,8 @@ static void change(rv_envelope *env, struct rv_rand r)
         OR_NOT(rv_envelope_set_suspended(env, a_text(r), v, NULL));
         break;
     case 4:
-        OR_NOT(rv_envelope_add_error(env, a_text(r), a_text(r), "LLMError", RV_FAILURE_NONE, an_int(r), NULL));
+        OR_NOT(rv_envelope_add_error(
+            env, &(const struct rv_error_entry){a_text(r), a_text(r), "LLMError", RV_FAILURE_NONE}, an_int(r), NULL));
         break;
     case 5:
         OR_NOT(rv_envelope_set_stage(env, a_text(r), NULL));
