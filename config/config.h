@@ -173,12 +173,17 @@ struct rv_pipeline_opts {
     bool has_other_outputs; /* the text lacks stages: an expression may name an output that it does not make */
     bool offline;           /* a ${env:} that is not set, and each ${file:}, is the empty text */
 };
+/* Borrowed for the call. */
+struct rv_pipeline_source {
+    rv_str text;
+    const char *name; /* of the file, for places */
+    const char *dir;  /* that relative paths start from */
+};
 /** rv_pipeline_load() and rv_pipeline_parse() with options. */
 RV_MUST_CHECK int rv_pipeline_load_with(const char *path, const struct rv_pipeline_opts *opts, rv_findings *findings,
                                         struct rv_pipeline **out, rv_err **err);
-RV_MUST_CHECK int rv_pipeline_parse_with(rv_str text, const char *name, const char *dir,
-                                         const struct rv_pipeline_opts *opts, rv_findings *findings,
-                                         struct rv_pipeline **out, rv_err **err);
+RV_MUST_CHECK int rv_pipeline_parse_with(const struct rv_pipeline_source *source, const struct rv_pipeline_opts *opts,
+                                         rv_findings *findings, struct rv_pipeline **out, rv_err **err);
 /** Load a pipeline that a program makes: a JSON object with the keys of a pipeline file. The same tables and checks
  *  apply as for a file; findings have the place name:1:1. rv_pipeline_text() returns the object as text; loading that
  *  text makes the same pipeline. Relative paths start from the working directory. */

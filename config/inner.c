@@ -112,7 +112,7 @@ static struct rv_pipeline *parse(struct rv_loader *outermost, struct rv_loader *
     opts.self = outermost;
     opts.within = &here;
     set_models(&opts, path);
-    int rc = rv_pipeline_parse_with(text, path, dir, &opts, l->findings, &p, &err);
+    int rc = rv_pipeline_parse_with(&(const struct rv_pipeline_source){text, path, dir}, &opts, l->findings, &p, &err);
     if (rc == RV_E_NOMEM || outermost->rc < 0)
         l->rc = RV_E_NOMEM;
     else if (rc < 0)

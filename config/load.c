@@ -323,16 +323,16 @@ static int load_take(struct rv_pipeline *p, const struct rv_node *root, const st
     return 0;
 }
 
-int rv_pipeline_parse_with(rv_str text, const char *name, const char *dir, const struct rv_pipeline_opts *opts,
+int rv_pipeline_parse_with(const struct rv_pipeline_source *source, const struct rv_pipeline_opts *opts,
                            rv_findings *findings, struct rv_pipeline **out, rv_err **err)
 {
     size_t n_errors_before = rv_findings_n_errors(findings);
-    struct rv_pipeline *p = config_pipeline_blank(text, name, dir);
+    struct rv_pipeline *p = config_pipeline_blank(source->text, source->name, source->dir);
     const struct rv_node *root;
 
     if (!p)
-        return RV_FAIL(err, RV_E_NOMEM, "load pipeline \"%s\"", name);
-    int rc = rv_yaml_parse(text, p->file, findings, &p->internal->doc, err);
+        return RV_FAIL(err, RV_E_NOMEM, "load pipeline \"%s\"", source->name);
+    int rc = rv_yaml_parse(source->text, p->file, findings, &p->internal->doc, err);
     root = rc == 0 && p->internal->doc ? rv_yaml_root(p->internal->doc) : NULL;
     if (root && root->kind == RV_NODE_MAP)
         return load_take(p, root, opts, (struct reported){findings, n_errors_before}, out, err);
@@ -374,7 +374,7 @@ int rv_pipeline_parse(rv_str text, const char *name, const char *dir, rv_finding
 {
     const struct rv_pipeline_opts opts = {0};
 
-    return rv_pipeline_parse_with(text, name, dir, &opts, findings, out, err);
+    return rv_pipeline_parse_with(&(const struct rv_pipeline_source){text, name, dir}, &opts, findings, out, err);
 }
 
 int rv_pipeline_load(const char *path, rv_findings *findings, struct rv_pipeline **out, rv_err **err)
@@ -396,7 +396,8 @@ int rv_pipeline_load_with(const char *path, const struct rv_pipeline_opts *opts,
         return RV_FAIL(err, RV_E_NOMEM, "load pipeline \"%s\"", path);
     rc = rv_file_read(path, &text, err);
     if (rc == 0)
-        rc = rv_pipeline_parse_with(rv_buf_str(&text), path, dir ? dir : ".", opts, findings, out, err);
+        rc = rv_pipeline_parse_with(&(const struct rv_pipeline_source){rv_buf_str(&text), path, dir ? dir : "."}, opts,
+                                    findings, out, err);
     else
         rc = RV_WRAP(err, rc, "load pipeline \"%s\"", path);
     rv_buf_fini(&text);

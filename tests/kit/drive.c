@@ -96,7 +96,8 @@ struct drive *drive_new_of(const char *yaml, json_object *files, const struct dr
     d->opts.saves = RV_SAVES_EACH;
     d->now_us = DRIVE_T0;
     d->keep = true;
-    if (rv_pipeline_parse_with(rv_str_of(yaml), "test.yaml", ".", &given, d->findings, &d->p, &err) < 0)
+    if (rv_pipeline_parse_with(&(const struct rv_pipeline_source){rv_str_of(yaml), "test.yaml", "."}, &given,
+                               d->findings, &d->p, &err) < 0)
         rv_kit_die("%s", rv_err_text(err));
     if (!d->p || !d->p->is_sound) {
         rv_buf b = RV_BUF_INIT(DRIVE_MAX_TEXT);

@@ -242,7 +242,8 @@ int app_fn_pipeline(json_object *config, struct rv_pipeline **out, rv_err **err)
     if (rc == 0)
         rc = rv_buf_check(&text, "pipeline", err);
     if (rc == 0)
-        rc = rv_pipeline_parse_with(rv_buf_str(&text), "pipeline", ".", &opts, findings, &p, err);
+        rc = rv_pipeline_parse_with(&(const struct rv_pipeline_source){rv_buf_str(&text), "pipeline", "."}, &opts,
+                                    findings, &p, err);
     if (rc == 0)
         rc = app_findings_error(findings, err);
     if (rc == 0 && (!p || !p->is_sound))

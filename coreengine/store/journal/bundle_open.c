@@ -216,8 +216,9 @@ static int load_pipeline(rv_bundle *b, const struct pipeline_parts *parts, const
 
     if (!findings)
         return RV_FAIL(err, RV_E_NOMEM, "open a bundle");
-    rc = rv_pipeline_parse_with(rv_str_of(parts->text), parts->file, from->base ? from->base : parts->dir, &opts,
-                                findings, &b->pipeline, err);
+    rc = rv_pipeline_parse_with(
+        &(const struct rv_pipeline_source){rv_str_of(parts->text), parts->file, from->base ? from->base : parts->dir},
+        &opts, findings, &b->pipeline, err);
     if (rc == 0)
         rc = rv_findings_raise_first_error(findings, err);
     if (rc == 0 && b->pipeline)

@@ -190,7 +190,9 @@ START_TEST(what_a_run_began_with_stands_whatever_the_tables_say)
     struct rv_pipeline *p = NULL;
     size_t n;
 
-    ck_assert_int_eq(rv_pipeline_parse_with(rv_str_of(text), "t.yaml", ".", &opts, findings, &p, NULL), 0);
+    ck_assert_int_eq(rv_pipeline_parse_with(&(const struct rv_pipeline_source){rv_str_of(text), "t.yaml", "."}, &opts,
+                                            findings, &p, NULL),
+                     0);
     ck_assert(p->is_sound);
     check_price(&p->models[0], 5, 6, 7, RV_UNSET);
     ck_assert_int_eq(p->models[0].max_input_tokens, 8);

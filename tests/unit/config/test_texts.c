@@ -40,7 +40,9 @@ static struct rv_pipeline *parse(const char *text, const struct rv_pipeline_opts
     rv_buf said = RV_BUF_INIT(1 << 20);
     struct rv_pipeline *p = NULL;
 
-    ck_assert_int_eq(rv_pipeline_parse_with(rv_str_of(text), "d/t.yaml", "d", opts, f, &p, NULL), 0);
+    ck_assert_int_eq(
+        rv_pipeline_parse_with(&(const struct rv_pipeline_source){rv_str_of(text), "d/t.yaml", "d"}, opts, f, &p, NULL),
+        0);
     rv_findings_write_text(f, false, &said);
     rv_buf_puts(&said, "\n");
     *findings = rv_buf_steal(&said, NULL);

@@ -119,7 +119,9 @@ START_TEST(recorded_pipeline_with_an_unknown_output_still_loads)
     struct rv_pipeline *p = NULL;
 
     ck_assert_int_eq(
-        rv_pipeline_parse_with(RV_STR_LIT(RULE("has(outputs.nope)")), "t.yaml", ".", &opts, findings, &p, NULL), 0);
+        rv_pipeline_parse_with(&(const struct rv_pipeline_source){RV_STR_LIT(RULE("has(outputs.nope)")), "t.yaml", "."},
+                               &opts, findings, &p, NULL),
+        0);
     ck_assert_uint_eq(rv_findings_n(findings), 1);
     ck_assert_uint_eq(rv_findings_n_errors(findings), 0);
     ck_assert(p->is_sound);

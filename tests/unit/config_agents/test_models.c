@@ -130,7 +130,9 @@ START_TEST(prices_of_documents_models_are_kept_for_the_next_time)
     memcpy(given, chosen, n * sizeof *chosen);
     given[1].price.input = 12345; /* a table of another day */
     const struct rv_pipeline_opts opts = {.models = given, .n_models = n};
-    ck_assert_int_eq(rv_pipeline_parse_with(rv_str_of(text), "t.yaml", ".", &opts, findings, &p, NULL), 0);
+    ck_assert_int_eq(rv_pipeline_parse_with(&(const struct rv_pipeline_source){rv_str_of(text), "t.yaml", "."}, &opts,
+                                            findings, &p, NULL),
+                     0);
     ck_assert_int_eq(rv_pipeline_bind_agents(p, &source, findings, NULL), 0);
     ck_assert_uint_eq(rv_findings_n(findings), 0);
     m = rv_pipeline_find_model(p, rv_str_of("agent:own"));

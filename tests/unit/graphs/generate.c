@@ -327,7 +327,8 @@ struct rv_pipeline *graph_load(const struct graph *g, rv_findings *findings)
     const struct rv_pipeline_opts opts = {.file = inner_file, .self = (void *)(uintptr_t)g};
     struct rv_pipeline *p = NULL;
 
-    if (rv_pipeline_parse_with(rv_buf_str(&g->yaml), "graph.yaml", ".", &opts, findings, &p, NULL) < 0)
+    if (rv_pipeline_parse_with(&(const struct rv_pipeline_source){rv_buf_str(&g->yaml), "graph.yaml", "."}, &opts,
+                               findings, &p, NULL) < 0)
         rv_kit_die("not read:\n%s", g->story);
     if (p && p->is_sound)
         return p;
