@@ -250,7 +250,8 @@ static int write_session(struct srv_call *c, const char *id, bool with_messages,
     if (with_messages) {
         rv_jw_key(w, "messages");
         rv_jw_arr(w);
-        rc = rv_store_read_messages(c->store, &c->app.scope, id, &all, write_message, &list, err);
+        rc = rv_store_read_messages(c->store, &c->app.scope, &(const struct rv_messages_of){id, &all}, write_message,
+                                    &list, err);
         rv_jw_arr_end(w);
         rv_jw_obj_end(w);
     }

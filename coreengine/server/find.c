@@ -196,7 +196,8 @@ int srv_rows_search(struct srv_call *c, rv_err **err)
     if (text && text[0])
         rc = by_meaning(&s, text, err);
     else
-        rc = rv_store_find_entities(c->store, &c->app.scope, s.kind->name, &all, take_row, &s, err);
+        rc = rv_store_find_entities(c->store, &c->app.scope, &(const struct rv_entities_of){s.kind->name, &all},
+                                    take_row, &s, err);
     rv_jw_arr_end(&s.w);
     rv_jw_kv_int(&s.w, "total", s.n);
     rv_jw_obj_end(&s.w);

@@ -176,8 +176,9 @@ static int read_words(struct rejoin *r, rv_buf *text, rv_err **err)
 
     if (!r->past.row.session || !r->past.row.session[0])
         return 0;
-    int rc = rv_store_read_messages(r->all->reader.store, &r->scope, r->past.row.session, &filter, add_words, &words,
-                                    &cause);
+    int rc =
+        rv_store_read_messages(r->all->reader.store, &r->scope,
+                               &(const struct rv_messages_of){r->past.row.session, &filter}, add_words, &words, &cause);
     if (rc != RV_E_NOT_FOUND)
         return rc < 0 ? rv_err_pass(err, cause) : 0;
     rv_err_free(cause);

@@ -105,7 +105,8 @@ int srv_rows_list(struct srv_call *c, rv_err **err)
     if (rc == 0)
         rc = read_wanted(c, kind, &wanted, err);
     if (rc == 0)
-        rc = rv_store_find_entities(c->store, &c->app.scope, kind->name, &wanted.filter, write_row, &w, err);
+        rc = rv_store_find_entities(c->store, &c->app.scope, &(const struct rv_entities_of){kind->name, &wanted.filter},
+                                    write_row, &w, err);
     rv_jw_arr_end(&w);
     wanted_fini(&wanted);
     return rc;
@@ -157,7 +158,8 @@ static int check_name(struct srv_call *c, const struct rv_kind *kind, const char
     if (!kind->keys[0] || strcmp(kind->keys[0], "name") != 0 || !rv_json_get_text(c->body, "name", &name))
         return 0;
     const struct rv_entity_filter filter = {.name = name, .limit = RV_ENTITY_ALL};
-    int rc = rv_store_find_entities(c->store, &c->app.scope, kind->name, &filter, see_name, &n, err);
+    int rc = rv_store_find_entities(c->store, &c->app.scope, &(const struct rv_entities_of){kind->name, &filter},
+                                    see_name, &n, err);
     if (rc == 0 && n.is_taken)
         rc = RV_FAIL(err, RV_E_EXISTS, "there is already one of the name \"%.100s\" in %s", name, kind->name);
     return rc;

@@ -67,7 +67,8 @@ int srv_entities_list(struct srv_call *c, rv_err **err)
     if (rc == 0)
         rc = srv_call_int(c, "offset", 0, INT64_MAX / 2, &filter.offset, err);
     if (rc == 0)
-        rc = rv_store_find_entities(c->store, &c->app.scope, c->args[0], &filter, write_row, &w, err);
+        rc = rv_store_find_entities(c->store, &c->app.scope, &(const struct rv_entities_of){c->args[0], &filter},
+                                    write_row, &w, err);
     rv_jw_arr_end(&w);
     free(name);
     free(about);

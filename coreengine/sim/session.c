@@ -367,7 +367,8 @@ int sim_session_verify(struct sim_seed *s, rv_err **err)
     if (n != c->n_before + (int64_t)c->n_rows)
         sim_break(s, RV_SIM_KEEPS_ROWS, "the session has %lld rows more than before, steps have kept %zu",
                   (long long)(n - c->n_before), c->n_rows);
-    rc = rv_store_read_messages(s->store, &scope, SESSION, &filter, compare_row, s, err);
+    rc =
+        rv_store_read_messages(s->store, &scope, &(const struct rv_messages_of){SESSION, &filter}, compare_row, s, err);
     if (rc == 0 && !s->is_broken)
         rc = check_next_turn(s, n, err);
     if (rc == 0 && !s->is_broken && s->run && rv_run_status(s->run) != RV_RUN_INTERRUPTED && !s->is_parked)

@@ -174,11 +174,15 @@ struct rv_entity_filter {
     int64_t since_us, until_us; /* created, both inclusive; 0: any */
     int64_t offset, limit;      /* limit 0: 50; RV_ENTITY_ALL: no limit, and `each` ends the walk */
 };
+/* Borrowed for the call. */
+struct rv_entities_of {
+    const char *kind;
+    const struct rv_entity_filter *filter; /* NULL: all, 50 of them */
+};
 /** Live rows of the scope's tenant, newest first (then by id, then by owner). each borrows row; it returns 0,
- *  RV_STORE_ENOUGH to end well, or a code that is passed on. filter NULL: all, 50 of them. RV_E_INVALID: no such
- *  column. */
-RV_MUST_CHECK int rv_store_find_entities(rv_store *s, const struct rv_store_scope *scope, const char *kind,
-                                         const struct rv_entity_filter *filter,
+ *  RV_STORE_ENOUGH to end well, or a code that is passed on. RV_E_INVALID: no such column. */
+RV_MUST_CHECK int rv_store_find_entities(rv_store *s, const struct rv_store_scope *scope,
+                                         const struct rv_entities_of *of,
                                          int (*each)(void *self, json_object *row, rv_err **err), void *self,
                                          rv_err **err);
 

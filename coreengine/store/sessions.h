@@ -78,11 +78,16 @@ struct rv_message_filter {
     int64_t limit;      /* 0: no limit */
     bool for_agents;    /* an agent is told them: they are decrypted in every mode of encryption */
 };
-/** Messages of a session in order of their numbers, of one state of the store; filter NULL: all. each borrows m for the
+/* Borrowed for the call. */
+struct rv_messages_of {
+    const char *session;
+    const struct rv_message_filter *filter; /* NULL: all */
+};
+/** Messages of a session in order of their numbers, of one state of the store. each borrows m for the
  * call, and returns 0, RV_STORE_ENOUGH, or a code that is passed on.
  *  @return RV_E_NOT_FOUND (no such session in the scope), RV_E_INVALID (id, filter), what each returned */
-RV_MUST_CHECK int rv_store_read_messages(rv_store *s, const struct rv_store_scope *scope, const char *session,
-                                         const struct rv_message_filter *filter,
+RV_MUST_CHECK int rv_store_read_messages(rv_store *s, const struct rv_store_scope *scope,
+                                         const struct rv_messages_of *of,
                                          int (*each)(void *self, const struct rv_message *m, rv_err **err), void *self,
                                          rv_err **err);
 /** Hide one message. The numbers of the others stay, and so do the session's counts of messages and of tokens, which

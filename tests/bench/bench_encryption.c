@@ -63,7 +63,7 @@ static struct cost read_all(rv_store *s, const char *session, size_t n)
     size_t bytes = 0;
     rv_err *err = NULL;
 
-    if (rv_store_read_messages(s, &scope, session, NULL, see, &bytes, &err) < 0)
+    if (rv_store_read_messages(s, &scope, &(const struct rv_messages_of){session, NULL}, see, &bytes, &err) < 0)
         bench_die("read", err);
     return since(cpu, wall, n);
 }

@@ -72,7 +72,7 @@ static int use_sealed(rv_store *s, rv_err **err)
     const struct rv_entity_where where = {"email", value};
     const struct rv_entity_filter filter = {.where = &where, .n_where = 1};
     if (rc == 0)
-        rc = rv_store_find_entities(s, &scope, "users", &filter, see_row, &n, err);
+        rc = rv_store_find_entities(s, &scope, &(const struct rv_entities_of){"users", &filter}, see_row, &n, err);
     if (rc == 0 && n != 1)
         broken_line = __LINE__;
     if (rc == 0)
@@ -98,7 +98,7 @@ static int use(rv_store *s, rv_err **err)
     if (rc == 0)
         rc = write_rows(s, err);
     if (rc == 0)
-        rc = rv_store_read_messages(s, &scope, "s1", NULL, see, &same, err);
+        rc = rv_store_read_messages(s, &scope, &(const struct rv_messages_of){"s1", NULL}, see, &same, err);
     if (rc == 0 && !same)
         broken_line = __LINE__;
     if (rc == 0)

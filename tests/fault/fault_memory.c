@@ -120,7 +120,7 @@ static char *picture(const char *path)
 
     must(rv_store_open(path, &fast, &s, NULL));
     must(rv_store_check(s, NULL));
-    must(rv_store_find_entities(s, &ada, "moments", &moments, see_moment, &text, NULL));
+    must(rv_store_find_entities(s, &ada, &(const struct rv_entities_of){"moments", &moments}, see_moment, &text, NULL));
     must(rv_store_list_sessions(s, &ada, &sessions, see_session, &text, NULL));
     must(rv_store_list_tasks(s, &ada, &tasks, see_task, &text, NULL));
     rv_store_close(s);

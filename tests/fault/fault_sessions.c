@@ -135,7 +135,7 @@ static int talk(rv_store *s, rv_err **err)
     if (rc == 0)
         rc = rv_store_add_messages(s, &own, &turn, T0, err);
     if (rc == 0)
-        rc = rv_store_read_messages(s, &own, "s1", &with_all, look_message, &n, err);
+        rc = rv_store_read_messages(s, &own, &(const struct rv_messages_of){"s1", &with_all}, look_message, &n, err);
     must(rc < 0 || n == 4);
     n = 0;
     if (rc == 0)
@@ -231,7 +231,7 @@ static int keep_entities(rv_store *s, rv_err **err)
         rc = change_page(s, id, err);
     json_object_put(rows);
     if (rc == 0)
-        rc = rv_store_find_entities(s, &own, "ontologies", &filter, look_row, &n, err);
+        rc = rv_store_find_entities(s, &own, &(const struct rv_entities_of){"ontologies", &filter}, look_row, &n, err);
     must(rc < 0 || n == 1);
     if (rc == 0)
         rc = rv_store_lookup(s, &own, RV_STR_LIT("my page"), look_key, &n, err);

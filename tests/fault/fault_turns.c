@@ -322,7 +322,7 @@ static void check_rows(rv_store *store, int n_kept)
     struct rows r = {0};
     rv_err *err = NULL;
 
-    int rc = rv_store_read_messages(store, &all, SESSION, &filter, look, &r, &err);
+    int rc = rv_store_read_messages(store, &all, &(const struct rv_messages_of){SESSION, &filter}, look, &r, &err);
     must(rc == 0 || rc == RV_E_NOMEM || rc == RV_E_NOT_FOUND);
     must(rc < 0 || (r.n_answers == r.n_user + (r.n_user > 0) && r.n_user >= n_kept && r.n_user <= 2));
     rv_err_free(err);

@@ -76,7 +76,8 @@ static int kept_text(rv_chat *chat, bool *found, bool *is_cut_off, rv_err **err)
     const struct rv_message_filter newest = {.newest_first = true, .for_agents = true};
     struct kept k = {.run_id = chat->run_id, .text = &chat->text, .id = chat->answer_id};
 
-    int rc = rv_store_read_messages(chat->opts.store, &scope, chat->session_id, &newest, look, &k, err);
+    int rc = rv_store_read_messages(chat->opts.store, &scope, &(const struct rv_messages_of){chat->session_id, &newest},
+                                    look, &k, err);
     if (rc == 0)
         rc = rv_buf_check(&chat->text, "an answer", err);
     if (rc < 0)

@@ -117,7 +117,8 @@ static int add_upload(struct uploads *u, json_object *key, rv_err **err)
 {
     const struct rv_entity_filter filter = {.name = json_object_get_string(key), .limit = 1};
     size_t before = u->lines.len;
-    int rc = rv_store_find_entities(u->store, u->scope, "resources", &filter, take_resource, &u->lines, err);
+    int rc = rv_store_find_entities(u->store, u->scope, &(const struct rv_entities_of){"resources", &filter},
+                                    take_resource, &u->lines, err);
 
     return rc == 0 && u->lines.len > before ? rv_json_push_ref(u->keys, key, err) : rc;
 }
@@ -126,8 +127,10 @@ static int find_uploads(struct uploads *u, const char *session, rv_err **err)
 {
     const struct rv_entity_where where = {"moment_type", json_object_new_string("content_upload")};
     const struct rv_entity_filter filter = {.about = session, .where = &where, .n_where = 1, .limit = MAX_UPLOADS};
-    int rc = where.value ? rv_store_find_entities(u->store, u->scope, "moments", &filter, take_upload, u, err)
-                         : RV_FAIL(err, RV_E_NOMEM, "look for uploads");
+    int rc = where.value
+                 ? rv_store_find_entities(u->store, u->scope, &(const struct rv_entities_of){"moments", &filter},
+                                          take_upload, u, err)
+                 : RV_FAIL(err, RV_E_NOMEM, "look for uploads");
 
     json_object_put(where.value);
     for (size_t i = 0; rc == 0 && i < json_object_array_length(u->found); i++)

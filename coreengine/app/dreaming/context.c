@@ -56,7 +56,8 @@ static int read_moments(rv_store *store, const struct rv_store_scope *scope, str
     const struct rv_entity_filter filter = {.since_us = s->since_us, .limit = RV_ENTITY_ALL};
 
     s->most = MAX_MOMENTS;
-    return rv_store_find_entities(store, scope, "moments", &filter, take_moment, s, err);
+    return rv_store_find_entities(store, scope, &(const struct rv_entities_of){"moments", &filter}, take_moment, s,
+                                  err);
 }
 
 /* --- conversations --- */
@@ -91,7 +92,8 @@ static int read_session(rv_store *store, const struct rv_store_scope *scope, con
 {
     const struct rv_message_filter filter = {.newest_first = true};
     struct words w = {.since_us = s->since_us};
-    int rc = rv_store_read_messages(store, scope, session->id, &filter, take_message, &w, err);
+    int rc = rv_store_read_messages(store, scope, &(const struct rv_messages_of){session->id, &filter}, take_message,
+                                    &w, err);
 
     if (rc == 0 && w.n > 0) {
         rv_buf_printf(&s->text, "### %s\n", session->name);
@@ -140,7 +142,7 @@ static int read_files(rv_store *store, const struct rv_store_scope *scope, struc
     s->most = MAX_FILES;
     if (!where.value)
         return RV_FAIL(err, RV_E_NOMEM, "look for files");
-    rc = rv_store_find_entities(store, scope, "files", &filter, take_file, s, err);
+    rc = rv_store_find_entities(store, scope, &(const struct rv_entities_of){"files", &filter}, take_file, s, err);
     json_object_put(where.value);
     return rc;
 }

@@ -40,7 +40,8 @@ int rv_app_dream_find_agents(rv_store *store, const struct rv_store_scope *scope
     const struct rv_store_scope all = {.tenant = tenant};
     const struct rv_entity_filter filter = {.name = tenant};
     json_object *list = NULL;
-    int rc = rv_store_find_entities(store, &all, "tenants", &filter, take_tenant, &list, err);
+    int rc = rv_store_find_entities(store, &all, &(const struct rv_entities_of){"tenants", &filter}, take_tenant, &list,
+                                    err);
 
     if (rc == 0 && (!list || json_object_array_length(list) == 0)) {
         json_object_put(list);
@@ -94,7 +95,9 @@ static int find_users(rv_store *store, const struct rv_store_scope *tenant, int6
     const struct rv_entity_filter files = {.since_us = since_us, .limit = RV_ENTITY_ALL};
     int rc = rv_store_list_sessions(store, tenant, &sessions, take_session, u, err);
 
-    return rc == 0 ? rv_store_find_entities(store, tenant, "files", &files, take_row, u, err) : rc;
+    return rc == 0 ? rv_store_find_entities(store, tenant, &(const struct rv_entities_of){"files", &files}, take_row, u,
+                                            err)
+                   : rc;
 }
 
 /* --- tasks --- */

@@ -85,7 +85,8 @@ static int is_taken(const struct ingest *in, const struct page *page, const char
 {
     const struct rv_entity_filter filter = {.name = name, .limit = RV_ENTITY_ALL};
     struct taken t = {rv_buf_cstr(&page->uri), in->user, false};
-    int rc = rv_store_find_entities(in->opts->store, &in->own, "files", &filter, see_name, &t, err);
+    int rc = rv_store_find_entities(in->opts->store, &in->own, &(const struct rv_entities_of){"files", &filter},
+                                    see_name, &t, err);
 
     if (rc == 0)
         *out = t.is_taken;
@@ -173,7 +174,8 @@ static int delete_tail(const struct ingest *in, const struct page *page, size_t 
 {
     const struct rv_entity_filter filter = {.about = page->id, .limit = RV_ENTITY_ALL};
     struct tail tail = {.n_chunks = n_chunks};
-    int rc = rv_store_find_entities(in->opts->store, &in->own, "resources", &filter, see_chunk, &tail, err);
+    int rc = rv_store_find_entities(in->opts->store, &in->own, &(const struct rv_entities_of){"resources", &filter},
+                                    see_chunk, &tail, err);
 
     for (size_t i = 0; i < tail.n && rc == 0; i++)
         rc = rv_store_delete_entity(in->opts->store, &in->own,

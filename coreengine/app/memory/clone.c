@@ -98,8 +98,9 @@ static int clone_of(rv_store *store, const struct rv_session_row *from, const st
     const struct rv_message_filter first = {.limit = opts->max_messages, .for_agents = true};
     struct cloning c = {.turn = rv_turn_new(MAX_WORDS), .rand = opts->rand};
 
-    int rc = c.turn ? rv_store_read_messages(store, &owner, from->id, &first, take, &c, err)
-                    : RV_FAIL(err, RV_E_NOMEM, "copy a session");
+    int rc =
+        c.turn ? rv_store_read_messages(store, &owner, &(const struct rv_messages_of){from->id, &first}, take, &c, err)
+               : RV_FAIL(err, RV_E_NOMEM, "copy a session");
     if (rc == 0)
         rc = write_clone(store, from, opts, id, c.turn, err);
     if (rc == 0)

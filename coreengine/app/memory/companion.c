@@ -194,7 +194,8 @@ static int find_session(rv_store *store, struct pair *p, rv_err **err)
     rv_err *cause = NULL;
 
     memcpy(fresh, p->session, sizeof fresh);
-    int rc = rv_store_find_entities(store, &p->owner, "moments", &filter, see_moment, p, err);
+    int rc = rv_store_find_entities(store, &p->owner, &(const struct rv_entities_of){"moments", &filter}, see_moment, p,
+                                    err);
     if (rc < 0 || strcmp(fresh, p->session) == 0)
         return rc;
     rc = rv_store_get_session(store, &p->owner, p->session, &row, &cause);

@@ -78,7 +78,8 @@ static int find_day(rv_store *store, struct feed *f, int64_t until_us, struct rv
     if (until_us <= 0)
         return 0;
     f->moment_us = 0;
-    int rc = rv_store_find_entities(store, f->scope, "moments", &before, see_moment, f, err);
+    int rc =
+        rv_store_find_entities(store, f->scope, &(const struct rv_entities_of){"moments", &before}, see_moment, f, err);
     while (i < f->n_days && f->days[i].day * RV_US_PER_DAY > until_us)
         i++;
     if (i < f->n_days)
@@ -109,7 +110,8 @@ static int count_moments(rv_store *store, struct day *d, rv_err **err)
     d->moments = json_object_new_array();
     if (!d->moments)
         return RV_FAIL(err, RV_E_NOMEM, "tell a day");
-    return rv_store_find_entities(store, d->feed->scope, "moments", &of_day, count_moment, d, err);
+    return rv_store_find_entities(store, d->feed->scope, &(const struct rv_entities_of){"moments", &of_day},
+                                  count_moment, d, err);
 }
 
 /* --- how it is told --- */

@@ -58,7 +58,7 @@ static int fits(struct grep *g, size_t i, bool *out, rv_err **err)
     *out = g->is_found;
     if (g->is_found)
         return 0;
-    int rc = rv_store_read_messages(g->store, g->scope, g->ids[i], &all, look, g, &why);
+    int rc = rv_store_read_messages(g->store, g->scope, &(const struct rv_messages_of){g->ids[i], &all}, look, g, &why);
     if (rc < 0 && rc != RV_E_NOT_FOUND) {
         rv_err_pass(err, why);
         return rc;

@@ -105,7 +105,8 @@ static int write_message(struct telling *t, rv_err **err)
 static int tell(struct telling *t, rv_err **err)
 {
     const struct rv_entity_filter filter = {.name = t->notice->title, .limit = RV_ENTITY_ALL};
-    int rc = rv_store_find_entities(t->store, &t->owner, "moments", &filter, see, t, err);
+    int rc =
+        rv_store_find_entities(t->store, &t->owner, &(const struct rv_entities_of){"moments", &filter}, see, t, err);
 
     if (rc == 0)
         rc = write_moment(t, err);

@@ -107,7 +107,9 @@ static int search_alike(struct searching *s, const struct rv_entity_filter *filt
                                                   .embedder = s->s->embedder};
         rc = rv_knowledge_search(s->store, s->scope, &query, &s->alike[k], NULL, err);
     }
-    return rc == 0 ? rv_store_find_entities(s->store, s->scope, "sessions", filter, take_alike, s, err) : rc;
+    return rc == 0 ? rv_store_find_entities(s->store, s->scope, &(const struct rv_entities_of){"sessions", filter},
+                                            take_alike, s, err)
+                   : rc;
 }
 
 /* Numbers of found sessions in the order of a list, and the best cosine of each. */
@@ -257,8 +259,10 @@ int rv_app_search_sessions(rv_store *store, const struct rv_store_scope *scope,
     s.results = json_object_new_array();
     int rc = s.results ? 0 : RV_FAIL(err, RV_E_NOMEM, "search sessions");
     if (rc == 0)
-        rc = search->query && *search->query ? by_query(&s, &filter, err)
-                                             : rv_store_find_entities(store, scope, "sessions", &filter, take, &s, err);
+        rc = search->query && *search->query
+                 ? by_query(&s, &filter, err)
+                 : rv_store_find_entities(store, scope, &(const struct rv_entities_of){"sessions", &filter}, take, &s,
+                                          err);
     if (rc == 0)
         rc = add_counts(&s, err);
     if (rc == 0)

@@ -75,7 +75,7 @@ static int walk(rv_store *store, const struct rv_store_scope *scope, const struc
 {
     const struct rv_message_filter range = {.from_seq = c->from_seq, .upto_seq = c->through_seq, .for_agents = true};
 
-    return rv_store_read_messages(store, scope, c->session, &range, tell, t, err);
+    return rv_store_read_messages(store, scope, &(const struct rv_messages_of){c->session, &range}, tell, t, err);
 }
 
 /* Of long messages both ends, so that all of them fit. */

@@ -147,9 +147,12 @@ static int read_all(rv_store *store, const struct rv_store_scope *owner, const c
     const struct rv_message_filter newest = {.newest_first = true, .limit = t->limit};
     const struct rv_entity_filter about = {.about = session, .limit = RV_ENTITY_MAX_FIND};
 
-    int rc = rv_store_read_messages(store, owner, session, &newest, take_message, t, err);
+    int rc =
+        rv_store_read_messages(store, owner, &(const struct rv_messages_of){session, &newest}, take_message, t, err);
     turn_orders(t);
-    return rc < 0 ? rc : rv_store_find_entities(store, owner, "moments", &about, take_moment, t, err);
+    return rc < 0 ? rc
+                  : rv_store_find_entities(store, owner, &(const struct rv_entities_of){"moments", &about}, take_moment,
+                                           t, err);
 }
 
 static int tell(struct timeline *t, json_object **out, rv_err **err)

@@ -129,7 +129,8 @@ int rv_app_messages_write(rv_store *store, const struct rv_store_scope *scope, c
     struct messages l = {session, w};
 
     rv_jw_arr(w);
-    int rc = rv_store_read_messages(store, scope, session, filter, write_message, &l, err);
+    int rc =
+        rv_store_read_messages(store, scope, &(const struct rv_messages_of){session, filter}, write_message, &l, err);
     rv_jw_arr_end(w);
     return rc < 0 ? rc : 0;
 }

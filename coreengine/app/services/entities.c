@@ -506,7 +506,8 @@ int app_entities_find(const struct app_ask *a, rv_jw *w, rv_err **err)
     if (rc == 0)
         rc = check_columns(&f, err);
     if (rc == 0)
-        rc = rv_store_find_entities(a->store, &a->app.scope, f.kind, &f.f, take, &f, err);
+        rc = rv_store_find_entities(a->store, &a->app.scope, &(const struct rv_entities_of){f.kind, &f.f}, take, &f,
+                                    err);
     if (rc == 0) {
         rv_jw_key(w, "rows");
         rv_jw_arr(w);

@@ -292,8 +292,9 @@ static int attach_again(struct rv_cli_chat *c, rv_err **err)
     const struct rv_message_filter newest = {.newest_first = true};
     json_object *found = NULL;
     rv_err *cause = NULL;
-    int rc = rv_store_read_messages(c->in.store, &scope, rv_chat_session(c->in.chat), &newest, find_attached, &found,
-                                    &cause);
+    int rc = rv_store_read_messages(c->in.store, &scope,
+                                    &(const struct rv_messages_of){rv_chat_session(c->in.chat), &newest}, find_attached,
+                                    &found, &cause);
 
     if (rc < 0 && rc != RV_E_NOT_FOUND) { /* a session is made with its first turn */
         rv_err_pass(err, cause);

@@ -232,7 +232,8 @@ int cli_chat_history(struct rv_cli_chat *c, int64_t n, rv_err **err)
         return RV_FAIL(err, RV_E_NOMEM, "show the history");
     r->cli = c->cli;
     r->most = n < 1 ? 1 : n > MAX_SHOWN ? MAX_SHOWN : (size_t)n;
-    int rc = rv_store_read_messages(c->in.store, &scope, rv_chat_session(c->in.chat), &newest, take, r, &cause);
+    int rc = rv_store_read_messages(
+        c->in.store, &scope, &(const struct rv_messages_of){rv_chat_session(c->in.chat), &newest}, take, r, &cause);
     for (size_t i = r->n; rc >= 0 && i-- > 0;)
         cli_out(rv_buf_str(&r->texts[i]));
     for (size_t i = 0; i < MAX_SHOWN; i++)

@@ -58,7 +58,9 @@ int cli_chat_take_back(struct rv_cli_chat *c, rv_buf *said, json_object **attach
     const struct rv_message_filter newest = {.newest_first = true, .with_children = true, .for_agents = true};
     struct last_turn t = {.said = RV_BUF_INIT(RV_CLI_MAX_MESSAGE)};
     rv_err *cause = NULL;
-    int rc = rv_store_read_messages(c->in.store, &scope, rv_chat_session(c->in.chat), &newest, take_row, &t, &cause);
+    int rc = rv_store_read_messages(c->in.store, &scope,
+                                    &(const struct rv_messages_of){rv_chat_session(c->in.chat), &newest}, take_row, &t,
+                                    &cause);
 
     if (rc == RV_E_NOT_FOUND || (rc >= 0 && !t.has_said)) { /* a session is made with its first turn */
         rv_err_free(cause);
@@ -137,7 +139,8 @@ static int count(struct rv_cli_chat *c, struct tally *t, rv_err **err)
     const struct rv_store_scope scope = rv_cli_chat_scope(c);
     const struct rv_message_filter all = {.with_deleted = true, .told_us = 1};
     rv_err *cause = NULL;
-    int rc = rv_store_read_messages(c->in.store, &scope, rv_chat_session(c->in.chat), &all, count_row, t, &cause);
+    int rc = rv_store_read_messages(
+        c->in.store, &scope, &(const struct rv_messages_of){rv_chat_session(c->in.chat), &all}, count_row, t, &cause);
 
     if (rc == RV_E_NOT_FOUND) {
         rv_err_free(cause);
@@ -272,7 +275,8 @@ int cli_chat_export(struct rv_cli_chat *c, const char *path, rv_err **err)
         rv_jw_arr(&w);
     else
         rv_buf_printf(&text, "# %s\n", d.session);
-    int rc = rv_store_read_messages(c->in.store, &scope, d.session, &all, write_message, &d, err);
+    int rc = rv_store_read_messages(c->in.store, &scope, &(const struct rv_messages_of){d.session, &all}, write_message,
+                                    &d, err);
     if (d.json) {
         rv_jw_arr_end(&w);
         rv_buf_putc(&text, '\n');

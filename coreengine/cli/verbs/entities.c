@@ -143,7 +143,8 @@ static int find(struct rv_cli *cli, struct listing *l, rv_err **err)
     filter.n_lists = lists.n;
     filter.limit = l->list.read > 0 ? l->list.read : RV_ENTITY_MAX_FIND;
     if (rc == 0 && cli->store)
-        rc = rv_store_find_entities(cli->store, &cli->app.scope, cli->words[0], &filter, take_row, l, err);
+        rc = rv_store_find_entities(cli->store, &cli->app.scope, &(const struct rv_entities_of){cli->words[0], &filter},
+                                    take_row, l, err);
     drop_conditions(&where);
     drop_conditions(&lists);
     return rc;

@@ -111,7 +111,8 @@ static int find(struct rv_cli *cli, json_object *rows, rv_err **err)
         if (!(i < f.n_where ? where[i] : topics[i - f.n_where]).value)
             rc = RV_FAIL(err, RV_E_NOMEM, "find moments");
     if (rc == 0 && cli->store)
-        rc = rv_store_find_entities(cli->store, &cli->app.scope, "moments", &f, collect, rows, err);
+        rc = rv_store_find_entities(cli->store, &cli->app.scope, &(const struct rv_entities_of){"moments", &f}, collect,
+                                    rows, err);
     for (size_t i = 0; i < f.n_where; i++)
         json_object_put(where[i].value);
     for (size_t i = 0; i < f.n_lists; i++)

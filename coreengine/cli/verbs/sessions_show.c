@@ -181,7 +181,8 @@ static int show(struct rv_cli *cli, rv_err **err)
         rv_buf_putc(&text, '\n');
     } else if (rc == 0) {
         write_head(&p, &row);
-        rc = rv_store_read_messages(cli->store, &cli->app.scope, row.id, &filter, take_message, &p, err);
+        rc = rv_store_read_messages(cli->store, &cli->app.scope, &(const struct rv_messages_of){row.id, &filter},
+                                    take_message, &p, err);
         if (rc >= 0 && p.n == 0)
             rv_buf_puts(&text, "nothing was said yet\n");
     }
@@ -216,8 +217,8 @@ static int messages(struct rv_cli *cli, rv_err **err)
     if (rc == 0)
         rc = find_session(cli, &row, err);
     if (rc == 0)
-        rc = rv_store_read_messages(cli->store, &cli->app.scope, row.id, &filter, print_row, (void *)(uintptr_t)row.id,
-                                    err);
+        rc = rv_store_read_messages(cli->store, &cli->app.scope, &(const struct rv_messages_of){row.id, &filter},
+                                    print_row, (void *)(uintptr_t)row.id, err);
     rv_session_row_fini(&row);
     return rc < 0 ? rc : RV_EXIT_COMPLETED;
 }
@@ -320,7 +321,8 @@ static int export_session(struct rv_cli *cli, rv_err **err)
     int rc = find_session(cli, &row, err);
     if (rc == 0) {
         begin_document(&d, &row);
-        rc = rv_store_read_messages(cli->store, &cli->app.scope, row.id, &all, add_message, &d, err);
+        rc = rv_store_read_messages(cli->store, &cli->app.scope, &(const struct rv_messages_of){row.id, &all},
+                                    add_message, &d, err);
     }
     rv_session_row_fini(&row);
     if (rc >= 0)

@@ -420,14 +420,13 @@ static int check_filter(const struct rv_kind *kind, const struct rv_entity_filte
     return rc < 0 ? rc : check_wheres(kind, f->lists, f->n_lists, err);
 }
 
-int rv_store_find_entities(rv_store *s, const struct rv_store_scope *scope, const char *kind_name,
-                           const struct rv_entity_filter *filter,
+int rv_store_find_entities(rv_store *s, const struct rv_store_scope *scope, const struct rv_entities_of *of,
                            int (*each)(void *self, json_object *row, rv_err **err), void *self, rv_err **err)
 {
     static const struct rv_entity_filter all = {0};
     struct rv_store_scope sc;
-    struct finding f = {.scope = &sc, .f = filter ? filter : &all};
-    int rc = check_one(scope, kind_name, &sc, &f.kind, err);
+    struct finding f = {.scope = &sc, .f = of->filter ? of->filter : &all};
+    int rc = check_one(scope, of->kind, &sc, &f.kind, err);
 
     if (rc == 0)
         rc = check_filter(f.kind, f.f, err);

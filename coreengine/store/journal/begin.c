@@ -135,7 +135,8 @@ static int read_history(struct history_source of, const struct rv_conversation *
         return 0;
     int rc = rv_history_new(session, &c->history_opts, &h, err);
     if (rc == 0)
-        rc = rv_store_read_messages(of.store, of.scope, session, &filter, add_row, h, err);
+        rc = rv_store_read_messages(of.store, of.scope, &(const struct rv_messages_of){session, &filter}, add_row, h,
+                                    err);
     if (rc == 0) {
         rv_history_set_moments(h, c->moments);
         rc = rv_history_finish(h, out, err);

@@ -383,15 +383,14 @@ static int find_session(struct sql_store *st, const struct rv_store_scope *scope
     return rc < 0 ? rc : 0;
 }
 
-int rv_store_read_messages(rv_store *s, const struct rv_store_scope *scope, const char *session,
-                           const struct rv_message_filter *filter,
+int rv_store_read_messages(rv_store *s, const struct rv_store_scope *scope, const struct rv_messages_of *of,
                            int (*each)(void *self, const struct rv_message *m, rv_err **err), void *self, rv_err **err)
 {
-    struct rv_message_filter f = filter ? *filter : (struct rv_message_filter){0};
+    struct rv_message_filter f = of->filter ? *of->filter : (struct rv_message_filter){0};
     struct rv_store_scope sc;
     struct rv_session_at at;
     bool began = false;
-    int rc = store_check_scoped(scope, "session id", session, &sc, err);
+    int rc = store_check_scoped(scope, "session id", of->session, &sc, err);
 
     if (rc == 0 && (f.from_seq < 0 || f.upto_seq < 0 || f.limit < 0))
         rc = RV_FAIL(err, RV_E_INVALID, "%lld messages from %lld up to %lld", (long long)f.limit, (long long)f.from_seq,
@@ -402,7 +401,7 @@ int rv_store_read_messages(rv_store *s, const struct rv_store_scope *scope, cons
         return rc;
     rc = sql_begin_read(s->sql, &began, err);
     if (rc == 0)
-        rc = find_session(s->sql, &sc, session, f.with_deleted, &at, err);
+        rc = find_session(s->sql, &sc, of->session, f.with_deleted, &at, err);
     if (rc == 0)
         rc = store_messages_walk(s->sql, &at, &f, each, self, err);
     sql_end_read(s->sql, began);

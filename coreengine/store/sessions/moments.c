@@ -464,7 +464,7 @@ int rv_store_note_moments(rv_store *s, const struct rv_store_scope *scope, const
     int rc = rv_moment_opts_check(want->opts, err);
     s->sql->reveals = true;
     if (rc == 0 && want->opts->max_inject > 0)
-        rc = rv_store_find_entities(s, scope, "moments", &filter, note, &n, err);
+        rc = rv_store_find_entities(s, scope, &(const struct rv_entities_of){"moments", &filter}, note, &n, err);
     s->sql->reveals = reveals;
     if (rc == 0)
         rc = rv_moments_note(n.rows, n.n, want->opts, want->covers_tokens != 0, out, err);

@@ -83,7 +83,9 @@ void finds_names(struct world *w, const struct rv_store_scope *scope, const char
 {
     struct seen seen = SEEN_INIT;
 
-    must_ok(w, rv_store_find_entities(w->s, scope ? scope : &operator_scope, kind, filter, see_name, &seen, &w->err),
+    must_ok(w,
+            rv_store_find_entities(w->s, scope ? scope : &operator_scope, &(const struct rv_entities_of){kind, filter},
+                                   see_name, &seen, &w->err),
             kind, line);
     must_see(&seen, want, line);
 }

@@ -48,7 +48,8 @@ static int see_entity(void *self, json_object *row, rv_err **err)
 }
 int do_find_entities(struct world *w)
 {
-    return rv_store_find_entities(w->s, &operator_scope, "ontologies", NULL, see_entity, NULL, &w->err);
+    return rv_store_find_entities(w->s, &operator_scope, &(const struct rv_entities_of){"ontologies", NULL}, see_entity,
+                                  NULL, &w->err);
 }
 static int see_day(void *self, const struct rv_message_day *day, rv_err **err)
 {

@@ -49,7 +49,8 @@ START_TEST(without_its_key_or_with_another_a_row_is_refused)
     say(w, "s1", "the plain words");
     use_keys(w, "");
     SAYS(RV_E_DENIED, "no master key is given",
-         rv_store_read_messages(w->s, &unowned, "s1", NULL, see_message, &seen, &w->err));
+         rv_store_read_messages(w->s, &unowned, &(const struct rv_messages_of){"s1", NULL}, see_message, &seen,
+                                &w->err));
     SAYS(RV_E_DENIED, "encrypt",
          rv_store_ensure_session(
              w->s, &(struct rv_session_row){.id = "s2", .tenant = RV_STORE_TENANT, .user = "", .created_us = T0}, NULL,
@@ -57,7 +58,8 @@ START_TEST(without_its_key_or_with_another_a_row_is_refused)
     OK(rv_store_check(w->s, &w->err)); /* upkeep needs no key */
     use_keys(w, TWO);
     SAYS(RV_E_DENIED, "is not among those given",
-         rv_store_read_messages(w->s, &unowned, "s1", NULL, see_message, &seen, &w->err));
+         rv_store_read_messages(w->s, &unowned, &(const struct rv_messages_of){"s1", NULL}, see_message, &seen,
+                                &w->err));
     use_keys(w, TWO "," ONE);
     MESSAGES("s1", "1:user=the plain words");
     rv_buf_fini(&seen.text);
@@ -127,7 +129,8 @@ START_TEST(a_changed_byte_is_refused)
         if (changed[i] == text[i])
             changed[i] = 'd';
         change(w, "UPDATE messages SET content = ?1 WHERE seq = 1", changed, SQL_STR);
-        FAILS(RV_E_IO, rv_store_read_messages(w->s, &unowned, "s1", NULL, see_message, &seen, &w->err));
+        FAILS(RV_E_IO, rv_store_read_messages(w->s, &unowned, &(const struct rv_messages_of){"s1", NULL}, see_message,
+                                              &seen, &w->err));
         changed[i] = text[i];
         rv_buf_fini(&seen.text);
     }
@@ -157,12 +160,15 @@ START_TEST(a_text_of_another_row_or_column_is_refused)
     change(w, "UPDATE messages SET content = ?1 WHERE session = (SELECT key FROM sessions WHERE id = 's1')", text,
            SQL_STR);
     SAYS(RV_E_IO, "that of another row",
-         rv_store_read_messages(w->s, &unowned, "s1", NULL, see_message, &seen, &w->err));
+         rv_store_read_messages(w->s, &unowned, &(const struct rv_messages_of){"s1", NULL}, see_message, &seen,
+                                &w->err));
     change(w, "UPDATE messages SET content = ?1 WHERE session = (SELECT key FROM sessions WHERE id = 's1')", first,
            SQL_STR);
     change(w, "UPDATE messages SET tool_calls = ?1 WHERE session = (SELECT key FROM sessions WHERE id = 's1')", first,
            SQL_STR);
-    SAYS(RV_E_IO, "tool_calls of", rv_store_read_messages(w->s, &unowned, "s1", NULL, see_message, &seen, &w->err));
+    SAYS(RV_E_IO, "tool_calls of",
+         rv_store_read_messages(w->s, &unowned, &(const struct rv_messages_of){"s1", NULL}, see_message, &seen,
+                                &w->err));
     change(w, "UPDATE messages SET tool_calls = ?1 WHERE seq = 1", NULL, SQL_STR);
     rv_buf_fini(&seen.text);
     free(text);
@@ -295,10 +301,11 @@ START_TEST(a_client_is_shown_ciphertext_and_an_agent_the_words)
     use_keys(w, ONE);
     set_mode(w, RV_ENCRYPTION_CLIENT);
     say(w, "s1", "the plain words");
-    OK(rv_store_read_messages(w->s, &unowned, "s1", NULL, see_message, &seen, &w->err));
+    OK(rv_store_read_messages(w->s, &unowned, &(const struct rv_messages_of){"s1", NULL}, see_message, &seen, &w->err));
     ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&seen.text), "user=reeve-enc1:"));
     rv_buf_clear(&seen.text);
-    OK(rv_store_read_messages(w->s, &unowned, "s1", &told, see_message, &seen, &w->err));
+    OK(rv_store_read_messages(w->s, &unowned, &(const struct rv_messages_of){"s1", &told}, see_message, &seen,
+                              &w->err));
     ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&seen.text), "user=the plain words"));
     json_object *row = put_one(w, &ada, "resources", ROW, T0), *patch = tree("{\"more\":1}"), *got = NULL;
     ck_assert_ptr_nonnull(strstr(member(row, "content"), "reeve-enc1:"));

@@ -37,8 +37,10 @@ START_TEST(rows_are_found_by_columns_tags_and_times)
     FINDS_NAMES(&bob, "moments", NULL, "");
     struct rv_entity_where wrong = {"colour", NULL};
     FAILS(RV_E_INVALID,
-          rv_store_find_entities(w->s, &ada, "moments", &(struct rv_entity_filter){.where = &wrong, .n_where = 1}, NULL,
-                                 NULL, &w->err));
+          rv_store_find_entities(
+              w->s, &ada,
+              &(const struct rv_entities_of){"moments", &(struct rv_entity_filter){.where = &wrong, .n_where = 1}},
+              NULL, NULL, &w->err));
     json_object_put(note.value);
     json_object_put(rating.value);
     json_object_put(topic.value);

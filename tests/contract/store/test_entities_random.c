@@ -157,7 +157,9 @@ static void step_find(struct script *s)
         f.name = ONE_OF(names);
     f.offset = (int64_t)below(s, 3);
     f.limit = (int64_t)below(s, 5);
-    note(s, "find", rv_store_find_entities(s->world.s, scopes[s->who], kind, &f, note_row, s, &s->err));
+    note(s, "find",
+         rv_store_find_entities(s->world.s, scopes[s->who], &(const struct rv_entities_of){kind, &f}, note_row, s,
+                                &s->err));
     json_object_put(where.value);
 }
 

@@ -79,7 +79,8 @@ static int do_delete_session(struct world *w)
 static int do_read_messages(struct world *w)
 {
     struct seen seen = SEEN_INIT;
-    int rc = rv_store_read_messages(w->s, &operator_scope, "s1", NULL, see_message, &seen, &w->err);
+    int rc = rv_store_read_messages(w->s, &operator_scope, &(const struct rv_messages_of){"s1", NULL}, see_message,
+                                    &seen, &w->err);
     rv_buf_fini(&seen.text);
     return rc;
 }
@@ -409,7 +410,8 @@ static void picture(struct world *w, rv_buf *out)
                       (long long)session.total_tokens);
         rv_session_row_fini(&session);
     }
-    OK(rv_store_find_entities(w->s, &operator_scope, "ontologies", NULL, picture_entity, out, &w->err));
+    OK(rv_store_find_entities(w->s, &operator_scope, &(const struct rv_entities_of){"ontologies", NULL}, picture_entity,
+                              out, &w->err));
     OK(rv_store_list_tasks(w->s, &operator_scope, NULL, picture_task, out, &w->err));
     OK(rv_store_list_lanes(w->s, NULL, picture_lane, out, &w->err));
     OK(rv_store_list_schedules(w->s, &operator_scope, picture_schedule, out, &w->err));

@@ -21,7 +21,8 @@ static int do_change(struct world *w)
 static int do_read(struct world *w)
 {
     struct seen seen = SEEN_INIT;
-    int rc = rv_store_read_messages(w->s, &scope, id, NULL, see_message, &seen, &w->err);
+    int rc =
+        rv_store_read_messages(w->s, &scope, &(const struct rv_messages_of){id, NULL}, see_message, &seen, &w->err);
 
     ck_assert_str_eq(rv_buf_cstr(&seen.text), rc == 0 ? "1:user=secret" : "");
     rv_buf_fini(&seen.text);

@@ -77,7 +77,8 @@ START_TEST(everything_of_a_message_is_kept)
         const struct rv_message_filter last = {.newest_first = true, .with_children = true};
         rv_buf got = RV_BUF_INIT(10000);
         OK(rv_store_add_messages(w->s, &operator_scope, &turn, T0 + 1, &w->err));
-        OK(rv_store_read_messages(w->s, &operator_scope, "s1", &last, copy_first, &got, &w->err));
+        OK(rv_store_read_messages(w->s, &operator_scope, &(const struct rv_messages_of){"s1", &last}, copy_first, &got,
+                                  &w->err));
         ck_assert_str_eq(rv_buf_cstr(&got), rows[i].want);
         rv_buf_fini(&got);
     }
@@ -107,8 +108,9 @@ START_TEST(a_long_content_is_kept_whole)
     m.id = "m2";
     OK(rv_store_add_messages(w->s, &operator_scope, &turn, T0, &w->err));
     SESSION("s1", "chat-s1 chat 1500000 2 {}");
-    OK(rv_store_read_messages(w->s, &operator_scope, "s1", &(struct rv_message_filter){.from_seq = 2}, see_message,
-                              &seen, &w->err));
+    OK(rv_store_read_messages(w->s, &operator_scope,
+                              &(const struct rv_messages_of){"s1", &(struct rv_message_filter){.from_seq = 2}},
+                              see_message, &seen, &w->err));
     ck_assert_uint_eq(seen.text.len, len + strlen("2:user="));
     rv_buf_fini(&seen.text);
     free(text);
@@ -141,8 +143,9 @@ START_TEST(a_message_keeps_the_files_that_belong_to_it)
     memcpy(text + len - strlen(tail), tail, strlen(tail));
     m.metadata = (rv_str){text, len};
     OK(rv_store_add_messages(w->s, &operator_scope, &turn, T0, &w->err));
-    OK(rv_store_read_messages(w->s, &operator_scope, "s1", &(struct rv_message_filter){0}, check_metadata_size, &len,
-                              &w->err));
+    OK(rv_store_read_messages(w->s, &operator_scope,
+                              &(const struct rv_messages_of){"s1", &(struct rv_message_filter){0}}, check_metadata_size,
+                              &len, &w->err));
     m.id = "m2";
     m.metadata.len = RV_STORE_MAX_PARTS + 1;
     SAYS(RV_E_LIMIT, "metadata", rv_store_add_messages(w->s, &operator_scope, &turn, T0, &w->err));
@@ -194,7 +197,8 @@ START_TEST(a_walk_gives_what_the_filter_says)
         struct seen seen = SEEN_INIT;
         seen.stop_at = walks[i].stop_at;
         seen.code = RV_STORE_ENOUGH;
-        OK(rv_store_read_messages(w->s, &operator_scope, "s1", &walks[i].filter, see_message, &seen, &w->err));
+        OK(rv_store_read_messages(w->s, &operator_scope, &(const struct rv_messages_of){"s1", &walks[i].filter},
+                                  see_message, &seen, &w->err));
         SEEN(&seen, walks[i].want);
     }
     rv_arena_free(room);
@@ -224,9 +228,12 @@ START_TEST(what_a_callback_says_ends_the_walk)
     world_open(w, _i);
     make_session(w, "s1", "u");
     OK(add_rows(w, "s1", "m", "user:a user:b"));
-    SAYS(RV_E_TOOL, "at 1", rv_store_read_messages(w->s, &operator_scope, "s1", NULL, fail_walk, NULL, &w->err));
+    SAYS(RV_E_TOOL, "at 1",
+         rv_store_read_messages(w->s, &operator_scope, &(const struct rv_messages_of){"s1", NULL}, fail_walk, NULL,
+                                &w->err));
     SAYS(RV_E_STATE, "may not use it",
-         rv_store_read_messages(w->s, &operator_scope, "s1", NULL, use_store, w, &w->err));
+         rv_store_read_messages(w->s, &operator_scope, &(const struct rv_messages_of){"s1", NULL}, use_store, w,
+                                &w->err));
     MESSAGES("s1", "1:user=a 2:user=b");
     world_close(w);
 }
@@ -280,7 +287,10 @@ static void read_as(struct world *w, const struct rv_message_filter *filter, con
 {
     struct seen seen = {.text = RV_BUF_INIT(10000)};
 
-    must_ok(w, rv_store_read_messages(w->s, &operator_scope, "s1", filter, see_message, &seen, &w->err), "read", line);
+    must_ok(w,
+            rv_store_read_messages(w->s, &operator_scope, &(const struct rv_messages_of){"s1", filter}, see_message,
+                                   &seen, &w->err),
+            "read", line);
     ck_assert_msg(strcmp(rv_buf_cstr(&seen.text), want) == 0, "line %d: \"%s\"", line, rv_buf_cstr(&seen.text));
     rv_buf_fini(&seen.text);
 }
@@ -369,8 +379,10 @@ START_TEST(a_message_takes_only_what_can_be_one)
     FAILS(RV_E_INVALID, rv_store_add_messages(w->s, &operator_scope, &turn, T0, &w->err));
     turn.metadata = NULL;
     FAILS(RV_E_INVALID, rv_store_add_messages(w->s, &operator_scope, &turn, -1, &w->err));
-    FAILS(RV_E_INVALID, rv_store_read_messages(w->s, &operator_scope, "s1", &(struct rv_message_filter){.from_seq = -1},
-                                               see_message, NULL, &w->err));
+    FAILS(RV_E_INVALID,
+          rv_store_read_messages(w->s, &operator_scope,
+                                 &(const struct rv_messages_of){"s1", &(struct rv_message_filter){.from_seq = -1}},
+                                 see_message, NULL, &w->err));
     MESSAGES("s1", "");
     json_object_put(array);
     world_close(w);

@@ -37,7 +37,7 @@ static int n_moments(struct world *w, rv_store *s, const char *user)
     const struct rv_store_scope scope = {NULL, user};
     int n = 0;
 
-    OK(rv_store_find_entities(s, &scope, "moments", NULL, count, &n, &w->err));
+    OK(rv_store_find_entities(s, &scope, &(const struct rv_entities_of){"moments", NULL}, count, &n, &w->err));
     return n;
 }
 

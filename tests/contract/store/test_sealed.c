@@ -269,7 +269,8 @@ static int n_with_email(struct world *w, const char *email)
     const struct rv_entity_filter filter = {.where = &where, .n_where = 1};
     int n = 0;
 
-    OK(rv_store_find_entities(w->s, &operator_scope, "users", &filter, count_user, &n, &w->err));
+    OK(rv_store_find_entities(w->s, &operator_scope, &(const struct rv_entities_of){"users", &filter}, count_user, &n,
+                              &w->err));
     json_object_put(where.value);
     return n;
 }

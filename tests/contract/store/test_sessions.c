@@ -107,7 +107,9 @@ START_TEST(an_id_of_several_users_is_ambiguous)
     SAYS(RV_E_INVALID, said, rv_store_change_session(w->s, &operator_scope, "s1", &change, &w->err));
     SAYS(RV_E_INVALID, said, rv_store_delete_session(w->s, &operator_scope, "s1", T0 + 3, &w->err));
     SAYS(RV_E_INVALID, said, add_rows(w, "s1", "a", "user:never"));
-    SAYS(RV_E_INVALID, said, rv_store_read_messages(w->s, &operator_scope, "s1", &all, see_message, &seen, &w->err));
+    SAYS(RV_E_INVALID, said,
+         rv_store_read_messages(w->s, &operator_scope, &(const struct rv_messages_of){"s1", &all}, see_message, &seen,
+                                &w->err));
     OK(rv_store_list_sessions(w->s, &operator_scope, NULL, see_session, &seen, &w->err));
     SEEN(&seen, "s1 s1");
     OK(rv_store_delete_session(w->s, &v, "s1", T0 + 4, &w->err));
@@ -305,7 +307,8 @@ START_TEST(a_deleted_session_is_nowhere_to_be_seen)
     FAILS(RV_E_NOT_FOUND, rv_store_delete_session(w->s, &operator_scope, "s1", T0 + 6, &w->err));
     FAILS(RV_E_NOT_FOUND, rv_store_get_session(w->s, &operator_scope, "s1", &row, &w->err));
     FAILS(RV_E_NOT_FOUND, rv_store_change_session(w->s, &operator_scope, "s1", &change, &w->err));
-    FAILS(RV_E_NOT_FOUND, rv_store_read_messages(w->s, &operator_scope, "s1", NULL, see_message, &seen, &w->err));
+    FAILS(RV_E_NOT_FOUND, rv_store_read_messages(w->s, &operator_scope, &(const struct rv_messages_of){"s1", NULL},
+                                                 see_message, &seen, &w->err));
     FAILS(RV_E_NOT_FOUND, add_rows(w, "s1", "b", "user:more"));
     OK(rv_store_list_sessions(w->s, &operator_scope, NULL, see_session, &seen, &w->err));
     SEEN(&seen, "s2");

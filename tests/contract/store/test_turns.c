@@ -111,7 +111,8 @@ START_TEST(a_message_knows_the_run_that_wrote_it)
     OK(rv_store_append(w->s, &st.a, &w->err));
     step_fini(&st);
     OK(add_rows(w, "s1", "b", "user:z"));
-    OK(rv_store_read_messages(w->s, &operator_scope, "s1", NULL, see_run_of, &seen, &w->err));
+    OK(rv_store_read_messages(w->s, &operator_scope, &(const struct rv_messages_of){"s1", NULL}, see_run_of, &seen,
+                              &w->err));
     SEEN(&seen, "parent r1 -");
     world_close(w);
 }
@@ -163,7 +164,8 @@ static void told(struct world *w, const struct rv_store_scope *scope, const char
     const struct rv_message_filter filter = {.limit = 0};
     struct seen seen = SEEN_INIT;
 
-    OK(rv_store_read_messages(w->s, scope, session, &filter, see_message, &seen, &w->err));
+    OK(rv_store_read_messages(w->s, scope, &(const struct rv_messages_of){session, &filter}, see_message, &seen,
+                              &w->err));
     SEEN(&seen, text);
 }
 
@@ -203,7 +205,8 @@ static void told_of(struct world *w, const char *session, const char *text)
     const struct rv_message_filter filter = {.upto_seq = 99, .with_deleted = true};
     struct seen seen = SEEN_INIT;
 
-    OK(rv_store_read_messages(w->s, &operator_scope, session, &filter, see_message, &seen, &w->err));
+    OK(rv_store_read_messages(w->s, &operator_scope, &(const struct rv_messages_of){session, &filter}, see_message,
+                              &seen, &w->err));
     SEEN(&seen, text);
 }
 
@@ -246,8 +249,9 @@ START_TEST(a_deleted_session_takes_nothing_from_its_runs)
     told_of(w, "s", "");
     OK(rv_store_check(w->s, &w->err));
     FAILS(RV_E_NOT_FOUND,
-          rv_store_read_messages(w->s, &(struct rv_store_scope){NULL, "v"}, "s",
-                                 &(struct rv_message_filter){.with_deleted = true}, see_message, &seen, &w->err));
+          rv_store_read_messages(w->s, &(struct rv_store_scope){NULL, "v"},
+                                 &(const struct rv_messages_of){"s", &(struct rv_message_filter){.with_deleted = true}},
+                                 see_message, &seen, &w->err));
     OK(rv_store_get_run(w->s, &operator_scope, "r0", &row, &w->err));
     rv_run_row_fini(&row);
     world_close(w);

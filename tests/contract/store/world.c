@@ -295,7 +295,10 @@ void messages_are(struct world *w, const char *session, const char *text, int li
     const struct rv_message_filter all = {.with_children = true};
     struct seen seen = SEEN_INIT;
 
-    must_ok(w, rv_store_read_messages(w->s, &operator_scope, session, &all, see_message, &seen, &w->err), "read", line);
+    must_ok(w,
+            rv_store_read_messages(w->s, &operator_scope, &(const struct rv_messages_of){session, &all}, see_message,
+                                   &seen, &w->err),
+            "read", line);
     must_see(&seen, text, line);
 }
 

@@ -57,7 +57,8 @@ static struct count count_rows(struct world *w)
     struct count c = {0};
     rv_err *err = NULL;
 
-    ck_assert_int_eq(rv_store_read_messages(w->store, &all, SESSION, &filter, look, &c, &err), 0);
+    ck_assert_int_eq(
+        rv_store_read_messages(w->store, &all, &(const struct rv_messages_of){SESSION, &filter}, look, &c, &err), 0);
     return c;
 }
 

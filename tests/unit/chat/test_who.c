@@ -83,7 +83,8 @@ START_TEST(a_tool_is_told_who_asks_it) /* remlight 2, 8 */
     world_chat(&w, "parent", SESSION, "alice");
     struct rv_chat_turn t = world_say(&w, "who?");
     ck_assert_msg(t.status == RV_RUN_COMPLETED, "%s", t.error);
-    ck_assert_int_eq(rv_store_read_messages(w.store, &all, SESSION, &filter, look, &s, &err), 0);
+    ck_assert_int_eq(
+        rv_store_read_messages(w.store, &all, &(const struct rv_messages_of){SESSION, &filter}, look, &s, &err), 0);
     char *rows = world_rows(&w, true);
     ck_assert_msg(s.n_parent == 3 && s.n_child == cases[_i].n_inside, "%d, %d in\n%s", s.n_parent, s.n_child, rows);
     free(rows);

@@ -171,7 +171,9 @@ char *world_rows(struct world *w, bool with_children)
     rv_buf b = RV_BUF_INIT((size_t)64 << 20);
     rv_err *err = NULL;
 
-    must(rv_store_read_messages(w->store, &all, rv_chat_session(w->chat), &filter, add_row, &b, &err), err);
+    must(rv_store_read_messages(w->store, &all, &(const struct rv_messages_of){rv_chat_session(w->chat), &filter},
+                                add_row, &b, &err),
+         err);
     char *text = rv_str_dup(rv_buf_str(&b));
     rv_buf_fini(&b);
     return text;

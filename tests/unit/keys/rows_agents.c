@@ -61,7 +61,9 @@ static void tell_summarisers(struct world *w, rv_buf *told)
     const struct rv_store_scope alice = {NULL, "alice"};
     const struct rv_entity_filter all = {.limit = 100};
 
-    ck_assert_int_eq(rv_store_find_entities(w->store, &alice, "moments", &all, tell_summariser, told, NULL), 0);
+    ck_assert_int_eq(rv_store_find_entities(w->store, &alice, &(const struct rv_entities_of){"moments", &all},
+                                            tell_summariser, told, NULL),
+                     0);
 }
 
 static char *tell(const struct key_row *row, const char *variant)

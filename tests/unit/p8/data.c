@@ -196,8 +196,9 @@ char *data_find(struct data *d, const char *tenant, const char *user, const char
     rv_err *err = NULL;
 
     rv_buf_puts(&text, "");
-    ck_assert_msg(rv_store_find_entities(store, &scope, kind, NULL, take, &text, &err) == 0, "%s",
-                  rv_kit_err_take(err));
+    ck_assert_msg(
+        rv_store_find_entities(store, &scope, &(const struct rv_entities_of){kind, NULL}, take, &text, &err) == 0, "%s",
+        rv_kit_err_take(err));
     rv_store_close(store);
     rv_buf_cstr(&text);
     return rv_buf_steal(&text, NULL);

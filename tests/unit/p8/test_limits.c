@@ -160,7 +160,9 @@ START_TEST(tools_work_with_what_is_encrypted_for_clients)
     data_has(&d, "save_plot", "{\"title\": \"B\", \"source\": \"b\"}", "\"plot_count\":2,");
     data_has(&d, "get_moments", "{}", "\"summary\":\"Research (2): A, B\"");
     ck_assert_msg(rv_app_store_open(&d.app, RV_APP_STORE_CHANGE, &store, &err) == 0, "%s", rv_err_text(err));
-    ck_assert_int_eq(rv_store_find_entities(store, &ada, "moments", NULL, see_secret, &n_secret, NULL), 0);
+    ck_assert_int_eq(rv_store_find_entities(store, &ada, &(const struct rv_entities_of){"moments", NULL}, see_secret,
+                                            &n_secret, NULL),
+                     0);
     ck_assert_int_eq(n_secret, 1);
     rv_store_close(store);
     data_end(&d);

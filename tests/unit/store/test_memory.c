@@ -77,7 +77,7 @@ static void check_chain(struct world *w, int64_t *n_messages, int64_t *n_chunks)
     struct rv_memory memory;
     int64_t covered = 0;
 
-    OK(rv_store_find_entities(w->s, &owner, "moments", &about, collect, rows, &w->err));
+    OK(rv_store_find_entities(w->s, &owner, &(const struct rv_entities_of){"moments", &about}, collect, rows, &w->err));
     size_t n = json_object_array_length(rows);
     for (size_t i = 0; i < n; i++) {
         json_object *found = NULL;
@@ -189,7 +189,7 @@ static size_t check_prompt(struct world *w, int64_t *n_hints)
                              &(const struct rv_moment_notes){.opts = &opts, .covers_tokens = o.max_tokens}, &notes,
                              &w->err));
     OK(rv_history_new("long", &o, &h, &w->err));
-    OK(rv_store_read_messages(w->s, &owner, "long", &newest, add_row, h, &w->err));
+    OK(rv_store_read_messages(w->s, &owner, &(const struct rv_messages_of){"long", &newest}, add_row, h, &w->err));
     rv_history_set_moments(h, notes);
     OK(rv_history_finish(h, &messages, &w->err));
     for (size_t i = 0; i < json_object_array_length(messages); i++) {

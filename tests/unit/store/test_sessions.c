@@ -132,7 +132,7 @@ static int steps_of_a_walk(struct world *w, bool newest_first)
 
     OK(rv_store_open(w->path, &quick, &s, &w->err));
     const struct sqlite *st = (const struct sqlite *)s->sql;
-    OK(rv_store_read_messages(s, &scope, "s1", &filter, count, &left, &w->err));
+    OK(rv_store_read_messages(s, &scope, &(const struct rv_messages_of){"s1", &filter}, count, &left, &w->err));
     ck_assert_int_eq(left, 0);
     n_steps = sqlite3_stmt_status(st->own.stmts[id].native, SQLITE_STMTSTATUS_VM_STEP, 0);
     ck_assert_int_eq(sqlite3_stmt_status(st->own.stmts[id].native, SQLITE_STMTSTATUS_FULLSCAN_STEP, 0), 0);
@@ -324,7 +324,8 @@ START_TEST(many_processes_number_one_session_without_gaps)
     ck_assert_int_eq(row.n_messages, 2 * N_PROCESSES * N_TURNS);
     ck_assert_int_eq(row.total_tokens, 3 * N_PROCESSES * N_TURNS);
     rv_session_row_fini(&row);
-    OK(rv_store_read_messages(w->s, &operator_scope, "s1", NULL, see_pair, before, &w->err));
+    OK(rv_store_read_messages(w->s, &operator_scope, &(const struct rv_messages_of){"s1", NULL}, see_pair, before,
+                              &w->err));
     OK(rv_store_check(w->s, &w->err));
     world_close(w);
 }

@@ -227,7 +227,11 @@ static char *read_rows(struct room *r, int (*each)(void *, const struct rv_messa
     rv_err *err = NULL;
 
     rv_buf_puts(&b, "");
-    must(r, rv_store_read_messages(r->store, &all, r->conversation.context.session_id, &filter, each, &b, &err), err);
+    must(r,
+         rv_store_read_messages(r->store, &all,
+                                &(const struct rv_messages_of){r->conversation.context.session_id, &filter}, each, &b,
+                                &err),
+         err);
     char *text = rv_str_dup(rv_buf_str(&b));
     rv_buf_fini(&b);
     return text;

@@ -50,7 +50,9 @@ static void read_table(struct room *r, struct table *t)
     rv_err *err = NULL;
 
     *t = (struct table){.n = 0};
-    ck_assert_int_eq(rv_store_read_messages(r->store, &all, r->conversation.context.session_id, &filter, note, t, &err),
+    ck_assert_int_eq(rv_store_read_messages(r->store, &all,
+                                            &(const struct rv_messages_of){r->conversation.context.session_id, &filter},
+                                            note, t, &err),
                      0);
 }
 
