@@ -124,11 +124,17 @@ struct rv_app_usage {
     int64_t used, reserved;
     int64_t end_us; /* of the period; of a rate 0 */
 };
+/* Borrowed for the call. */
+struct rv_app_usage_of {
+    const rv_quotas *quotas;
+    rv_store *store; /* NULL: nothing is used yet */
+    const struct rv_store_scope *scope;
+    int64_t now_us;
+};
 /** What the users of the tenant, or the one of the scope, may use and have used, the tenant as a whole first; borrowed
- *  for the call of each. store NULL: nothing is used yet. With a user the tenant's own rows are left out. */
-RV_MUST_CHECK int rv_app_list_usage(const rv_quotas *q, rv_store *store, const struct rv_store_scope *scope,
-                                    int64_t now_us, void (*each)(void *self, const struct rv_app_usage *row),
-                                    void *self, rv_err **err);
+ *  for the call of each. With a user the tenant's own rows are left out. */
+RV_MUST_CHECK int rv_app_list_usage(const struct rv_app_usage_of *of,
+                                    void (*each)(void *self, const struct rv_app_usage *row), void *self, rv_err **err);
 void rv_quotas_write_schema(rv_jw *w);
 
 #endif

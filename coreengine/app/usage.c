@@ -122,22 +122,23 @@ static void show_all(struct usage *u, const rv_quotas *q, const struct rv_store_
     }
 }
 
-int rv_app_list_usage(const rv_quotas *q, rv_store *store, const struct rv_store_scope *scope, int64_t now_us,
-                      void (*each)(void *self, const struct rv_app_usage *row), void *self, rv_err **err)
+int rv_app_list_usage(const struct rv_app_usage_of *of, void (*each)(void *self, const struct rv_app_usage *row),
+                      void *self, rv_err **err)
 {
-    struct usage u = {.names = RV_BUF_INIT(MAX_NAMES), .now_us = now_us, .each = each, .self = self};
+    const struct rv_store_scope *scope = of->scope;
+    struct usage u = {.names = RV_BUF_INIT(MAX_NAMES), .now_us = of->now_us, .each = each, .self = self};
     int rc = 0;
 
     if (scope->user)
         user_of(&u, scope->user);
     else
-        rv_quotas_list_users(q, scope->tenant, note_user, &u);
-    if (store)
-        rc = rv_store_list_usage(store, scope, now_us, note_counter, &u, err);
+        rv_quotas_list_users(of->quotas, scope->tenant, note_user, &u);
+    if (of->store)
+        rc = rv_store_list_usage(of->store, scope, of->now_us, note_counter, &u, err);
     if (rc == 0 && u.rc < 0)
         rc = RV_FAIL(err, u.rc, "list what was used");
     if (rc == 0)
-        show_all(&u, q, scope);
+        show_all(&u, of->quotas, scope);
     rv_buf_fini(&u.names);
     free(u.counters);
     free(u.users);

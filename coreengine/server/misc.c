@@ -163,7 +163,8 @@ int srv_usage(struct srv_call *c, rv_err **err)
 
     rv_jw_arr(&w);
     if (rc == 0)
-        rc = rv_app_list_usage(quotas, c->store, &c->app.scope, srv_now_us(), write_usage, &w, err);
+        rc = rv_app_list_usage(&(const struct rv_app_usage_of){quotas, c->store, &c->app.scope, srv_now_us()},
+                               write_usage, &w, err);
     rv_jw_arr_end(&w);
     rv_quotas_free(quotas);
     return rc;

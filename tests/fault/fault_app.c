@@ -97,7 +97,9 @@ static int count(const char *file, const char *store_path, int64_t *used)
     if (rc == 0)
         rc = rv_store_settle(store, &(struct rv_settlement){"r", 1, 1, (int64_t[RV_N_QUOTA]){10}}, NULL, &err);
     if (rc == 0)
-        rc = rv_app_list_usage(q, store, &(struct rv_store_scope){NULL, "ann"}, ask.now_us, see, used, &err);
+        rc = rv_app_list_usage(
+            &(const struct rv_app_usage_of){q, store, &(struct rv_store_scope){NULL, "ann"}, ask.now_us}, see, used,
+            &err);
     rv_store_close(store);
     rv_quotas_free(q);
     rv_err_free(err);

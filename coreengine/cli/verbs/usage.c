@@ -170,7 +170,8 @@ static int usage(struct rv_cli *cli, rv_err **err)
     if (as_json)
         rv_jw_arr(&l.w);
     if (rc == 0)
-        rc = rv_app_list_usage(quotas, cli->store, scope, rv_app_now_us(), each, &l, err);
+        rc = rv_app_list_usage(&(const struct rv_app_usage_of){quotas, cli->store, scope, rv_app_now_us()}, each, &l,
+                               err);
     if (as_json)
         rv_jw_arr_end(&l.w);
     if (as_json)
