@@ -20,7 +20,8 @@ static int64_t now_of(const struct work *w)
     return w->how->clock.now_us(w->how->clock.self);
 }
 
-static int embed_here(const char *provider, const rv_str *texts, size_t n, float **values, size_t *dims, rv_err **err)
+static int embed_here(const char *provider, const rv_str *texts, size_t n, struct rv_knowledge_vectors *out,
+                      rv_err **err)
 {
     size_t each = strcmp(provider, RV_EMBED_NGRAM) == 0 ? RV_EMBED_NGRAM_DIMS : RV_EMBED_LOCAL_DIMS;
     float *rows = calloc(n * each, sizeof *rows);
@@ -32,19 +33,18 @@ static int embed_here(const char *provider, const rv_str *texts, size_t n, float
         free(rows);
         return rc;
     }
-    *values = rows;
-    *dims = each;
+    *out = (struct rv_knowledge_vectors){rows, each};
     return 0;
 }
 
-static int embed(const struct work *w, const rv_str *texts, size_t n, float **values, size_t *dims, rv_err **err)
+static int embed(const struct work *w, const rv_str *texts, size_t n, struct rv_knowledge_vectors *out, rv_err **err)
 {
     const char *provider = rv_buf_cstr(&w->provider);
     const struct rv_knowledge_embedder *e = w->how->embedder;
 
     if (rv_embedding_is_local(provider))
-        return embed_here(provider, texts, n, values, dims, err);
-    return e->embed(e->self, provider, texts, n, values, dims, err);
+        return embed_here(provider, texts, n, out, err);
+    return e->embed(e->self, provider, texts, n, out, err);
 }
 
 /* An attempt of each of the rows. */
@@ -105,19 +105,19 @@ static int embed_batch(struct work *w, const struct rv_embeddings_claimed *claim
 {
     const struct rv_embedding *rows[RV_EMBED_MAX_BATCH];
     rv_str texts[RV_EMBED_MAX_BATCH];
-    float *values = NULL;
+    struct rv_knowledge_vectors made = {NULL, 0};
     rv_err *why = NULL;
-    size_t n = 0, dims = 0;
+    size_t n = 0;
     int rc = choose(w, claimed, rows, texts, &n, err);
 
     if (rc < 0 || n == 0)
         return rc;
-    if (embed(w, texts, n, &values, &dims, &why) < 0) {
+    if (embed(w, texts, n, &made, &why) < 0) {
         *failed = true;
         return fail_rows(w, rows, n, why, err);
     }
-    rc = keep_rows(w, rows, n, values, dims, err);
-    free(values);
+    rc = keep_rows(w, rows, n, made.values, made.dims, err);
+    free(made.values);
     return rc;
 }
 

@@ -33,11 +33,15 @@ enum rv_knowledge_rank {
     RV_RANK_LEXICAL, /* by words alone */
 };
 
+/* Vectors of texts, a row for each. */
+struct rv_knowledge_vectors {
+    float *values; /* owned; freed by free() */
+    size_t dims;   /* of one row */
+};
 /* What makes vectors when the provider is a server. */
 struct rv_knowledge_embedder {
-    /** The vectors of n texts, none of which is empty: *values has n rows of *dims, is the caller's and is freed by
-     * free(). It may block. */
-    int (*embed)(void *self, const char *provider, const rv_str *texts, size_t n, float **values, size_t *dims,
+    /** The vectors of n texts, none of which is empty; the caller's. It may block. */
+    int (*embed)(void *self, const char *provider, const rv_str *texts, size_t n, struct rv_knowledge_vectors *out,
                  rv_err **err);
     void *self; /* borrowed for the call */
 };
@@ -117,6 +121,11 @@ struct rv_knowledge_fault {
     X(TIMEOUT, "timeout", RV_E_TIMEOUT, "the statement took longer than it may")                                       \
     X(TOO_LARGE, "too_large", RV_E_LIMIT, "a value, or what the statement needs to compute it, is too large")
 
+/* Borrowed for the call. */
+struct rv_knowledge_query {
+    rv_str text;
+    const struct rv_knowledge_opts *opts; /* may be NULL */
+};
 /** Answer a query.
  *
  *  *out is an object: `mode` ("LOOKUP"), `results` (a list, see below), `warnings` (a list of texts), `truncated`
@@ -126,12 +135,11 @@ struct rv_knowledge_fault {
  *  - TRAVERSE: {depth, entity_key, entity_type, entity_id, rel_type, rel_weight, path, entity_record}, breadth first.
  *  - SEARCH, FUZZY: as above.
  *  - SQL: each row as an object, its columns in their order. 1 and 0 are true and false.
- *  @param opts   may be NULL
  *  @param out    on success the object; the caller's
  *  @param fault  may be NULL; filled in on failure
  *  @return 0, a code of one of the two lists of faults, or what the store fails with */
-RV_MUST_CHECK int rv_knowledge_query(rv_store *store, const struct rv_store_scope *scope, rv_str text,
-                                     const struct rv_knowledge_opts *opts, json_object **out,
+RV_MUST_CHECK int rv_knowledge_query(rv_store *store, const struct rv_store_scope *scope,
+                                     const struct rv_knowledge_query *query, json_object **out,
                                      struct rv_knowledge_fault *fault, rv_err **err);
 
 #endif

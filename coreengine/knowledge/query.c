@@ -138,19 +138,19 @@ static int ask(struct asking *a, json_object **out, rv_err **err)
     return rc < 0 ? rc : build(a, out, err);
 }
 
-int rv_knowledge_query(rv_store *store, const struct rv_store_scope *scope, rv_str text,
-                       const struct rv_knowledge_opts *opts, json_object **out, struct rv_knowledge_fault *fault,
-                       rv_err **err)
+int rv_knowledge_query(rv_store *store, const struct rv_store_scope *scope, const struct rv_knowledge_query *query,
+                       json_object **out, struct rv_knowledge_fault *fault, rv_err **err)
 {
     static const struct rv_knowledge_opts none = {0};
     struct rv_knowledge_fault ignored;
     struct rv_rem_query q = {0};
-    struct asking a = {.store = store, .scope = scope, .q = &q, .opts = opts ? opts : &none};
+    struct asking a = {.store = store, .scope = scope, .q = &q, .opts = query->opts ? query->opts : &none};
 
     a.fault = fault ? fault : &ignored;
     *a.fault = (struct rv_knowledge_fault){NULL, 0, 0};
-    char *own = without_rem(text);
-    int rc = own ? parse((rv_str){own, text.len}, a.opts, &q, a.fault, err) : RV_FAIL(err, RV_E_NOMEM, "read a query");
+    char *own = without_rem(query->text);
+    int rc = own ? parse((rv_str){own, query->text.len}, a.opts, &q, a.fault, err)
+                 : RV_FAIL(err, RV_E_NOMEM, "read a query");
     free(own);
     if (rc < 0)
         return rc;

@@ -64,14 +64,18 @@ static int embed_there(struct search *q, rv_err **err)
 {
     const struct rv_knowledge_embedder *e = q->query->embedder;
     rv_buf text = RV_BUF_INIT(2000);
+    struct rv_knowledge_vectors made = {NULL, 0};
     rv_err *why = NULL;
-    int rc = e ? e->embed(e->self, q->rows.provider, &q->query->text, 1, &q->vector, &q->rows.dims, &why)
+    int rc = e ? e->embed(e->self, q->rows.provider, &q->query->text, 1, &made, &why)
                : RV_FAIL(&why, RV_E_STATE, "no request may be made here");
 
     if (rc < 0) {
         rv_buf_printf(&text, "\"%s\" embeds nothing now, the rows are ranked by their words: ", q->rows.provider);
         rv_err_write_chain(why, &text);
         rc = warn(q, rv_buf_cstr(&text), err);
+    } else {
+        q->vector = made.values;
+        q->rows.dims = made.dims;
     }
     rv_err_free(why);
     rv_buf_fini(&text);

@@ -83,8 +83,13 @@ static int embed(struct embedding *e, rv_err **err)
 
     if (rv_embedding_is_local(name))
         return embed_here(e, err);
+    struct rv_knowledge_vectors made = {NULL, 0};
     int rc = rv_app_check_embedder(name, err);
-    return rc == 0 ? embedder.embed(embedder.self, name, e->texts, e->n, &e->values, &e->dims, err) : rc;
+    if (rc == 0)
+        rc = embedder.embed(embedder.self, name, e->texts, e->n, &made, err);
+    e->values = made.values;
+    e->dims = made.dims;
+    return rc;
 }
 
 /* Little-endian floats of 32 bits. */

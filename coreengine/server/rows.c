@@ -236,7 +236,9 @@ static int ask(struct srv_call *c, rv_str text, json_object **out, rv_err **err)
     struct rv_app_query with;
     int rc = rv_app_query_init(&c->app, &with, err);
 
-    return rc < 0 ? rc : rv_knowledge_query(c->store, &c->app.scope, text, &with.opts, out, NULL, err);
+    return rc < 0 ? rc
+                  : rv_knowledge_query(c->store, &c->app.scope, &(const struct rv_knowledge_query){text, &with.opts},
+                                       out, NULL, err);
 }
 
 int srv_query_raw(struct srv_call *c, rv_err **err)

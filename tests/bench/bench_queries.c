@@ -57,7 +57,8 @@ static double ask(rv_store *s, const char *query, size_t *n_rows)
         json_object *answer = NULL;
         rv_err *err = NULL;
         int64_t began = now_ns();
-        if (rv_knowledge_query(s, &scope, rv_str_of(query), NULL, &answer, NULL, &err) < 0)
+        if (rv_knowledge_query(s, &scope, &(const struct rv_knowledge_query){rv_str_of(query), NULL}, &answer, NULL,
+                               &err) < 0)
             bench_die(query, err);
         took[i] = now_ns() - began;
         *n_rows = json_object_array_length(rv_json_get_arr(answer, "results"));

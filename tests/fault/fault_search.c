@@ -27,18 +27,18 @@ static int64_t at_t0(void *self)
     return T0;
 }
 
-static int fake_embed(void *self, const char *provider, const rv_str *texts, size_t n, float **values, size_t *dims,
+static int fake_embed(void *self, const char *provider, const rv_str *texts, size_t n, struct rv_knowledge_vectors *out,
                       rv_err **err)
 {
     (void)self;
     (void)provider;
     (void)texts;
-    *values = calloc(n, sizeof **values);
-    if (!*values)
+    out->values = calloc(n, sizeof *out->values);
+    if (!out->values)
         return RV_FAIL(err, RV_E_NOMEM, "embed");
     for (size_t i = 0; i < n; i++)
-        (*values)[i] = 1;
-    *dims = 1;
+        out->values[i] = 1;
+    out->dims = 1;
     return 0;
 }
 

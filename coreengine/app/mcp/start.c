@@ -92,7 +92,8 @@ static int answer_query(const struct rv_app_mcp_at *at, json_object *arguments, 
     rv_err *why = NULL;
 
     json_object_object_get_ex(arguments, "query", &query);
-    int rc = rv_knowledge_query(at->sources->store, &at->app->scope, rv_json_str(query), &opts, &answer, NULL, &why);
+    int rc = rv_knowledge_query(at->sources->store, &at->app->scope,
+                                &(const struct rv_knowledge_query){rv_json_str(query), &opts}, &answer, NULL, &why);
     if (rc == RV_E_NOMEM)
         rc = RV_FAIL(err, rc, "answer a query");
     else if (rc < 0)

@@ -52,7 +52,7 @@ static int read_name(const char *text, struct named *out, rv_err **err)
     return out->model ? 0 : RV_FAIL(err, RV_E_NOMEM, "find a provider");
 }
 
-static int embed(void *self, const char *provider, const rv_str *texts, size_t n, float **values, size_t *dims,
+static int embed(void *self, const char *provider, const rv_str *texts, size_t n, struct rv_knowledge_vectors *out,
                  rv_err **err)
 {
     struct rv_embed_target target = {0};
@@ -67,8 +67,8 @@ static int embed(void *self, const char *provider, const rv_str *texts, size_t n
                           &(const struct rv_embed_texts){.texts = texts, .n = n, .dimensions = name.dimensions}, &rows,
                           err);
     if (rc == 0) {
-        *values = rows.values;
-        *dims = rows.dims;
+        out->values = rows.values;
+        out->dims = rows.dims;
     }
     rv_embed_target_fini(&target);
     free(name.model);

@@ -57,7 +57,8 @@ int app_query(const struct app_ask *a, rv_jw *w, rv_err **err)
         rc = rv_app_query_init(&app, &with, err);
     with.opts.max_bytes = MAX_BYTES;
     if (rc == 0)
-        rc = rv_knowledge_query(a->store, &a->app.scope, rv_str_of(text), &with.opts, &answer, NULL, err);
+        rc = rv_knowledge_query(a->store, &a->app.scope,
+                                &(const struct rv_knowledge_query){rv_str_of(text), &with.opts}, &answer, NULL, err);
     if (rc == 0)
         write_answer(answer, (size_t)limit, w);
     json_object_put(answer);

@@ -60,7 +60,9 @@ static int ask(struct rv_cli *cli, rv_str text, json_object **out, struct rv_kno
 
     if (rc < 0 && fault)
         *fault = (struct rv_knowledge_fault){NULL, 0, 0};
-    return rc < 0 ? rc : rv_knowledge_query(cli->store, &cli->app.scope, text, &with.opts, out, fault, err);
+    return rc < 0 ? rc
+                  : rv_knowledge_query(cli->store, &cli->app.scope,
+                                       &(const struct rv_knowledge_query){text, &with.opts}, out, fault, err);
 }
 
 static int ask_once(struct rv_cli *cli, rv_str query, rv_err **err)

@@ -115,7 +115,8 @@ char *ask(struct world *w, const struct rv_store_scope *scope, const char *query
     json_object *answer = NULL;
     rv_err *err = NULL;
 
-    if (rv_knowledge_query(w->s, scope, rv_str_of(query), opts ? opts : &usual, &answer, &fault, &err) == 0) {
+    if (rv_knowledge_query(w->s, scope, &(const struct rv_knowledge_query){rv_str_of(query), opts ? opts : &usual},
+                           &answer, &fault, &err) == 0) {
         rv_json_write(answer, &text);
     } else {
         rv_buf_printf(&text, "%s: ", fault.word ? fault.word : "the store");

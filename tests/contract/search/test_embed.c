@@ -9,7 +9,7 @@ struct fake {
     int64_t now_us;
 };
 
-static int fake_embed(void *self, const char *provider, const rv_str *texts, size_t n, float **values, size_t *dims,
+static int fake_embed(void *self, const char *provider, const rv_str *texts, size_t n, struct rv_knowledge_vectors *out,
                       rv_err **err)
 {
     struct fake *f = self;
@@ -21,12 +21,12 @@ static int fake_embed(void *self, const char *provider, const rv_str *texts, siz
         f->fails--;
         return RV_FAIL(err, RV_E_PROVIDER, "the server is away");
     }
-    *dims = 2;
-    *values = calloc(2 * n, sizeof **values);
-    ck_assert_ptr_nonnull(*values);
+    out->dims = 2;
+    out->values = calloc(2 * n, sizeof *out->values);
+    ck_assert_ptr_nonnull(out->values);
     for (size_t i = 0; i < n; i++) {
-        (*values)[2 * i] = memmem(texts[i].ptr, texts[i].len, "north", 5) ? 1.0f : 0.0f;
-        (*values)[2 * i + 1] = memmem(texts[i].ptr, texts[i].len, "east", 4) ? 1.0f : 0.0f;
+        out->values[2 * i] = memmem(texts[i].ptr, texts[i].len, "north", 5) ? 1.0f : 0.0f;
+        out->values[2 * i + 1] = memmem(texts[i].ptr, texts[i].len, "east", 4) ? 1.0f : 0.0f;
     }
     return 0;
 }
