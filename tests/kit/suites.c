@@ -3,12 +3,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Check ends a test after four seconds. Half an hour ends what hangs, under its name, and nothing that is only slow:
  * the machine may be busy, the disk slow and the program instrumented. Cases have no limits of their own. */
 __attribute__((constructor)) static void be_patient(void)
 {
     setenv("CK_DEFAULT_TIMEOUT", "1800", 0);
+}
+
+/* Tests name what they read from the root of the tree: a program works from every folder. */
+__attribute__((constructor)) static void go_to_the_root(void)
+{
+    if (chdir(RV_SOURCE_DIR) < 0) {
+        perror(RV_SOURCE_DIR);
+        exit(EXIT_FAILURE);
+    }
 }
 
 /* --- order --- */
