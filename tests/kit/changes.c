@@ -1,10 +1,10 @@
 /* changes SECONDS PLACE...: for scripts that wait for what another process does, without resting between two looks. It
  * prints an empty line when it watches, and another one whenever something has changed since the last line was read. A
  * PLACE is a folder (what is directly in it), a file (also one that comes later), or the number of a process, whose end
- * counts. A line comes each second as well, as a change is told a moment before others can see it: SQLite writes its
- * log, then the index by which that is read, and a server of PostgreSQL its log before the transaction counts. Ends
- * when its output is closed, and with status 2 after SECONDS. tests/integration/cli/lib has until_true(), which reads
- * it. */
+ * counts. !NAME is the name of a file that does not count. A line comes each second as well, as a change is told a
+ * moment before others can see it: SQLite writes its log, then the index by which that is read, and a server of
+ * PostgreSQL its log before the transaction counts. Ends when its output is closed, and with status 2 after SECONDS.
+ * tests/integration/cli/lib has until_true(), which reads it. */
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_PLACES 16
+#define MAX_PLACES 16   /* and names */
 #define LOOK_MS    1000 /* see above */
 #define OUTPUT     0    /* the first two of what is polled; processes follow */
 #define WATCH      1
@@ -30,6 +30,8 @@
 static char *names[MAX_PLACES]; /* of a file in its folder; NULL: all but what readers of SQLite write, too */
 static int watches[MAX_PLACES];
 static int n_names;
+static char **ignored; /* arguments; those that begin with '!' */
+static int n_ignored;
 
 static void die(const char *what)
 {
@@ -58,6 +60,9 @@ static bool counts(const struct inotify_event *e)
 {
     const char *end = e->len > 0 ? strrchr(e->name, '-') : NULL;
 
+    for (int i = 0; i < n_ignored && e->len > 0; i++)
+        if (ignored[i][0] == '!' && strcmp(ignored[i] + 1, e->name) == 0)
+            return false;
     for (int i = 0; i < n_names; i++)
         if (watches[i] == e->wd &&
             (names[i] ? e->len > 0 && strcmp(names[i], e->name) == 0 : !end || strcmp(end, "-shm") != 0))
@@ -106,7 +111,11 @@ static nfds_t open_all(struct pollfd *fds, char **places, int n_places)
     fds[WATCH] = (struct pollfd){.fd = inotify_init1(IN_NONBLOCK), .events = POLLIN};
     if (fds[WATCH].fd < 0)
         die("inotify");
+    ignored = places;
+    n_ignored = n_places;
     for (int i = 0; i < n_places; i++) {
+        if (places[i][0] == '!')
+            continue;
         if (places[i][strspn(places[i], "0123456789")])
             watch(fds[WATCH].fd, places[i]);
         else /* one that is gone already has no descriptor, and is no change */
@@ -122,7 +131,7 @@ int main(int argc, char **argv)
     time_t end_s = argc > 1 ? now_s() + strtol(argv[1], NULL, 10) : 0;
 
     if (argc < 3 || argc > 2 + MAX_PLACES) {
-        fprintf(stderr, "usage: changes SECONDS FOLDER|FILE|PROCESS...\n");
+        fprintf(stderr, "usage: changes SECONDS FOLDER|FILE|PROCESS|!NAME...\n");
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);
