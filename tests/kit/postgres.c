@@ -5,15 +5,16 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <grp.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -131,15 +132,42 @@ static const char *template_dir(void)
     return path;
 }
 
-static bool is_listening(const char *path)
+/* Says its file that this process answers? A server listens before that. One that was killed leaves its file behind. */
+static bool is_ready(pid_t server, const char *file)
 {
-    struct sockaddr_un at = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    rv_buf text = RV_BUF_INIT(MAX_TEXT);
+    bool is = rv_file_read(file, &text, NULL) == 0 && strtol(rv_buf_cstr(&text), NULL, 10) == server &&
+              strstr(rv_buf_cstr(&text), "\nready");
 
-    snprintf(at.sun_path, sizeof at.sun_path, "%s", path);
-    bool is = connect(fd, (struct sockaddr *)&at, sizeof at) == 0;
-    close(fd);
+    rv_buf_fini(&text);
     return is;
+}
+
+static int process_fd(pid_t pid)
+{
+    return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+/* The watch is there before the first look: no change of the folder is missed. */
+static void wait_until_ready(const struct rv_kit_postgres *pg)
+{
+    char *data = rv_kit_path(pg->dir, "data"), *file = rv_kit_path(data, "postmaster.pid");
+    char events[4096];
+    struct pollfd fds[] = {{.fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC), .events = POLLIN},
+                           {.fd = process_fd(pg->pid), .events = POLLIN}};
+
+    if (fds[0].fd < 0 || fds[1].fd < 0 || inotify_add_watch(fds[0].fd, data, IN_MODIFY | IN_CREATE | IN_MOVED_TO) < 0)
+        rv_kit_die("cannot watch %s: %s", data, strerror(errno));
+    while (!is_ready(pg->pid, file)) {
+        if (poll(fds, RV_COUNT(fds), START_MS) <= 0 || fds[1].revents)
+            rv_kit_die("the server of PostgreSQL in %s does not start", pg->dir);
+        while (read(fds[0].fd, events, sizeof events) > 0)
+            continue;
+    }
+    close(fds[0].fd);
+    close(fds[1].fd);
+    free(file);
+    free(data);
 }
 
 void rv_kit_postgres_restart(struct rv_kit_postgres *pg)
@@ -164,11 +192,7 @@ void rv_kit_postgres_restart(struct rv_kit_postgres *pg)
 
     snprintf(sockets, sizeof sockets, "unix_socket_directories=%s", pg->dir);
     pg->pid = spawn(argv, true, -1);
-    for (int ms = 0; !is_listening(pg->socket); ms += RV_KIT_REST_MS) {
-        if (ms > START_MS || waitpid(pg->pid, NULL, WNOHANG) != 0)
-            rv_kit_die("the server of PostgreSQL in %s does not start", pg->dir);
-        rv_kit_rest();
-    }
+    wait_until_ready(pg);
     free(data);
 }
 
@@ -214,18 +238,23 @@ static size_t list_children(pid_t parent, pid_t *out, size_t max)
 void rv_kit_postgres_stop(struct rv_kit_postgres *pg, int signal)
 {
     pid_t children[200];
+    int ends[RV_COUNT(children)];
     size_t n = signal == SIGKILL ? list_children(pg->pid, children, RV_COUNT(children)) : 0;
 
     if (pg->pid == 0)
         return;
+    for (size_t i = 0; i < n; i++)
+        ends[i] = process_fd(children[i]);
     kill(pg->pid, signal);
     for (size_t i = 0; i < n; i++)
         kill(children[i], SIGKILL);
     while (waitpid(pg->pid, NULL, 0) < 0 && errno == EINTR)
         ;
-    for (size_t i = 0; i < n; i++) /* no child of this process: it is gone when there is nothing to ask */
-        for (int ms = 0; kill(children[i], 0) == 0 && ms < 1000; ms += RV_KIT_REST_MS)
-            rv_kit_rest();
+    for (size_t i = 0; i < n; i++) { /* no child of this process; -1: it was gone before */
+        if (ends[i] >= 0 && poll(&(struct pollfd){.fd = ends[i], .events = POLLIN}, 1, START_MS) <= 0)
+            rv_kit_die("a process of PostgreSQL does not end");
+        close(ends[i]);
+    }
     pg->pid = 0;
 }
 
@@ -343,17 +372,11 @@ static int run_psql(const struct rv_kit_postgres *pg, const char *sql, rv_buf *t
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-#define NO_CONNECTION 2 /* of psql; a server listens before it answers */
-
 char *rv_kit_postgres_sql(const struct rv_kit_postgres *pg, const char *sql)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT);
-    int status;
+    int status = run_psql(pg, sql, &text);
 
-    for (int ms = 0; (status = run_psql(pg, sql, &text)) == NO_CONNECTION && ms < START_MS; ms += RV_KIT_REST_MS) {
-        rv_kit_rest();
-        rv_buf_clear(&text);
-    }
     if (status != 0)
         rv_kit_die("psql: status %d: %s: %s", status, sql, rv_buf_cstr(&text));
     while (text.len > 0 && text.ptr[text.len - 1] == '\n')

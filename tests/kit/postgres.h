@@ -15,7 +15,7 @@ struct rv_kit_postgres {
 };
 /** Make a cluster, and start a server on it. */
 void rv_kit_postgres_start(struct rv_kit_postgres *pg);
-/** The same files once more, after _stop. */
+/** The same files once more, after _stop. As _start: returns when it answers. */
 void rv_kit_postgres_restart(struct rv_kit_postgres *pg);
 /** SIGTERM waits for clients, SIGINT ends them, SIGQUIT leaves recovery to the next start, SIGKILL is a crash (its
  * children are killed, too). Returns when it is gone. */

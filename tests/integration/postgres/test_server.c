@@ -12,6 +12,7 @@ struct writer {
     struct world *w;
     rv_store *s;
     pthread_mutex_t lock; /* guards the rest */
+    pthread_cond_t more;  /* has written, or failed */
     bool is_over;
     int64_t n_written;
     int rc;
@@ -27,6 +28,7 @@ static bool go_on(struct writer *o, int rc, const rv_err *err)
         snprintf(o->why, sizeof o->why, "%s", rv_err_text(err));
     }
     bool goes_on = rc == 0 && !o->is_over;
+    pthread_cond_broadcast(&o->more);
     pthread_mutex_unlock(&o->lock);
     return goes_on;
 }
@@ -74,18 +76,13 @@ static void *write_on(void *self)
     return NULL;
 }
 
-static int64_t written(struct writer *o)
-{
-    pthread_mutex_lock(&o->lock);
-    int64_t n = o->rc < 0 ? INT64_MAX : o->n_written;
-    pthread_mutex_unlock(&o->lock);
-    return n;
-}
-
+/* It has written so many more, or failed. */
 static void wait_for(struct writer *o, int64_t n)
 {
-    while (written(o) < n)
-        rv_kit_rest();
+    pthread_mutex_lock(&o->lock);
+    for (n += o->n_written; o->rc == 0 && o->n_written < n;)
+        pthread_cond_wait(&o->more, &o->lock);
+    pthread_mutex_unlock(&o->lock);
 }
 
 static void own_world(struct world *w, struct rv_kit_postgres *pg)
@@ -100,7 +97,7 @@ START_TEST(a_writer_outlives_a_server_that_ends_and_comes_back)
     static const int signals[] = {SIGINT, SIGQUIT, SIGKILL};
     struct world world, *w = &world;
     struct rv_kit_postgres pg;
-    struct writer o = {.w = w, .lock = PTHREAD_MUTEX_INITIALIZER};
+    struct writer o = {.w = w, .lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER};
     pthread_t thread;
 
     own_world(w, &pg);
@@ -111,11 +108,11 @@ START_TEST(a_writer_outlives_a_server_that_ends_and_comes_back)
     OK(rv_store_open(w->url, &patient, &o.s, &w->err));
     ck_assert_int_eq(pthread_create(&thread, NULL, write_on, &o), 0);
     for (int i = 0; i < rv_kit_sample(6, 60); i++) {
-        wait_for(&o, written(&o) == INT64_MAX ? 0 : written(&o) + 20);
+        wait_for(&o, 20);
         rv_kit_postgres_stop(&pg, signals[i % (int)RV_COUNT(signals)]);
         rv_kit_postgres_restart(&pg);
     }
-    wait_for(&o, written(&o) == INT64_MAX ? 0 : written(&o) + 1);
+    wait_for(&o, 1);
     pthread_mutex_lock(&o.lock);
     o.is_over = true;
     pthread_mutex_unlock(&o.lock);

@@ -63,22 +63,6 @@ static void quote(rv_buf *sql, const rv_buf *text)
     rv_buf_putc(sql, '\'');
 }
 
-/* It listens before it answers; the last line of its file says when it does. */
-static void wait_until_ready(const struct rv_kit_postgres *pg)
-{
-    char *path = rv_kit_path(pg->dir, "data/postmaster.pid");
-    bool is_ready = false;
-
-    while (!is_ready) {
-        rv_buf text = RV_BUF_INIT(10000);
-        is_ready = rv_file_read(path, &text, NULL) == 0 && strstr(rv_buf_cstr(&text), "\nready");
-        rv_buf_fini(&text);
-        if (!is_ready)
-            rv_kit_rest();
-    }
-    free(path);
-}
-
 /* A database whose letters are those of all scripts, with pg_trgm; its url is NULL if the server does not have that. */
 static struct rv_kit_postgres database(void)
 {
@@ -173,7 +157,7 @@ int main(void)
     Suite *s = suite_create("match_postgres");
     TCase *c = tcase_create("trigrams");
 
-    wait_until_ready(rv_kit_postgres());
+    rv_kit_postgres();
     tcase_add_test(c, similarities_are_those_of_pg_trgm);
     suite_add_tcase(s, c);
     return rv_kit_run(s);
