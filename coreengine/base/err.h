@@ -1,8 +1,8 @@
 /* Error values: code, text, place, hint and cause chain, passed up by the caller's pointer.
  *
  * Every function that can fail returns 0 or a negative rv_code and ends with `rv_err **err`. The caller starts it
- * at NULL, or passes NULL when only the code matters. An error is created where the fact is known, wrapped where
- * context is known, and reported once. Reporting never needs memory it cannot do without: when the error itself
+ * at NULL, or passes RV_CODE_ONLY() when only the code matters. An error is created where the fact is known, wrapped
+ * where context is known, and reported once. Reporting never needs memory it cannot do without: when the error itself
  * cannot be allocated, a static out-of-memory error takes its place. */
 #ifndef RV_BASE_ERR_H
 #define RV_BASE_ERR_H
@@ -77,6 +77,9 @@ typedef struct rv_err rv_err;
         if (call) { /* ignored */                                                                                      \
         }                                                                                                              \
     } while (0)
+/* In place of an `rv_err **`: the callee reports no error, its code says enough; the reason is for the reader.
+ * tests/scripts/ignored counts these, and calls that pass NULL, which has no reason. */
+#define RV_CODE_ONLY(why) ((rv_err **)NULL)
 
 /* Each of these evaluates to `code`, so that `return RV_FAIL(err, RV_E_INVALID, "...")` reads as one step. */
 #define RV_FAIL(err, code, ...)         rv_err_add_at((err), (code), __FILE__, __LINE__, NULL, __VA_ARGS__)
