@@ -258,7 +258,7 @@ static int read_opts(json_object *json, struct rv_protocol_opts *o, rv_err **err
                                    .tells_metadata = is_set(json, "metadata"),
                                    .tells_calls = is_set(json, "calls")};
     if (found < 0 || !o->run_id || !o->session_id)
-        return RV_FAIL(err, RV_E_INVALID, "the first line of a stream is damaged");
+        return RV_FAIL(err, RV_E_IO, "the first line of a stream is damaged");
     o->kind = (enum rv_protocol_kind)found;
     return 0;
 }
@@ -296,7 +296,7 @@ static int read_tools(struct srv_view *v, json_object *json, rv_err **err)
     for (size_t i = 0; i < n; i++) {
         json_object *name = json_object_array_get_idx(list, i);
         if (!json_object_is_type(name, json_type_string))
-            return RV_FAIL(err, RV_E_INVALID, "the first line of a stream is damaged");
+            return RV_FAIL(err, RV_E_IO, "the first line of a stream is damaged");
         v->names[i] = json_object_get_string(name);
     }
     return 0;
@@ -377,8 +377,9 @@ static int with_json(struct told *t, rv_str text, int (*then)(struct told *t, js
     json_object *json = NULL;
     int rc = rv_json_parse(text, &opts, &json, t->err);
 
-    if (rc == 0)
-        rc = then(t, json);
+    if (rc < 0)
+        return rc == RV_E_NOMEM ? rc : RV_WRAP(t->err, RV_E_IO, "a line of a stream is damaged");
+    rc = then(t, json);
     json_object_put(json);
     return rc;
 }
@@ -392,7 +393,7 @@ static int read_line(struct told *t, rv_str line)
     if (begins(line, "open ", &rest))
         return with_json(t, rest, open_it);
     if (!v->encoder)
-        return RV_FAIL(t->err, RV_E_INVALID, "a stream does not begin with its first line");
+        return RV_FAIL(t->err, RV_E_IO, "a stream does not begin with its first line");
     if (begins(line, "end ", &rest))
         return with_json(t, rest, end_it);
     if (begins(line, "{", &rest))

@@ -257,10 +257,10 @@ static int parse_old(rv_str text, json_object **out, rv_err **err)
 
     if (rc == 0 && !json_object_is_type(old, json_type_object)) {
         json_object_put(old);
-        rc = RV_FAIL(err, RV_E_INVALID, "the metadata is damaged: no object");
+        rc = RV_FAIL(err, RV_E_IO, "the metadata is damaged: it is not an object");
     }
     if (rc == RV_E_PARSE)
-        return RV_WRAP(err, RV_E_INVALID, "the metadata is damaged");
+        return RV_WRAP(err, RV_E_IO, "the metadata is damaged");
     if (rc == 0)
         *out = old;
     return rc;

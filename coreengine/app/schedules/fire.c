@@ -123,7 +123,7 @@ static int begin_state(const struct firing *f, const char *id, json_object *begi
     struct rv_json_build b = {.err = err};
 
     if (!state)
-        return RV_FAIL(err, RV_E_INVALID, "what the runs of the schedule begin with is damaged");
+        return RV_FAIL(err, RV_E_IO, "what the runs of the schedule begin with is damaged");
     int rc = rv_json_set_text(state, "envelope_id", id, err);
     metadata = rv_json_get_obj(state, "metadata");
     if (rc == 0 && !metadata) {
@@ -218,6 +218,8 @@ static int fire_run(struct firing *f, const struct rv_needs *needs, rv_err **err
     if (rc < 0)
         return rc;
     rc = rv_json_parse(f->row->payload, &opts, &begin, err);
+    if (rc < 0 && rc != RV_E_NOMEM)
+        rc = RV_WRAP(err, RV_E_IO, "what the runs of the schedule begin with is damaged");
     if (rc == 0)
         rc = begin_state(f, id, begin, &env, err);
     if (rc == 0)

@@ -108,6 +108,31 @@ START_TEST(pieces_that_no_line_has_are_told_from_the_journal)
 }
 END_TEST
 
+/* What is kept of a stream is the store's: a first line that cannot be is damage, not a fault of the client. */
+static const char *const damaged[] = {
+    "open {}\n",
+    "open {\"protocol\":\"agui\",\"session\":\"s\"}\n",
+    "open {\"protocol\":\"of-later\",\"run\":\"r\",\"session\":\"s\"}\n",
+    "open {\"protocol\":\"agui\",\"run\":\"r\",\"session\":\"s\",\"client_tools\":[7]}\n",
+    "open {\n",
+    "1\n",
+};
+
+START_TEST(a_first_line_that_cannot_be_is_damage)
+{
+    const struct rv_stream_part part = {.n = 1, .first = 1, .at_us = 1, .lines = rv_str_of(damaged[_i])};
+    struct srv_view *v = srv_view_new(NULL);
+    rv_buf out = RV_BUF_INIT(65536);
+    rv_err *err = NULL;
+
+    ck_assert_int_eq(srv_view_event(v, 1, RV_STR_LIT("{\"seq\":1}"), NULL, NULL), 0);
+    ck_assert_int_eq(srv_view_lines(v, &part, &out, &err), RV_E_IO);
+    rv_err_free(err);
+    srv_view_free(v);
+    rv_buf_fini(&out);
+}
+END_TEST
+
 TCase *view_case(void)
 {
     TCase *c = tcase_create("view");
@@ -115,5 +140,6 @@ TCase *view_case(void)
     tcase_add_loop_test(c, cursors_are_read, 0, RV_COUNT(cursors));
     tcase_add_loop_test(c, pieces_that_no_line_has_are_told_from_the_journal, 0, RV_COUNT(missed));
     tcase_add_loop_test(c, streams_have_ordinals, 1, 4);
+    tcase_add_loop_test(c, a_first_line_that_cannot_be_is_damage, 0, RV_COUNT(damaged));
     return c;
 }

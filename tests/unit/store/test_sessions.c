@@ -234,8 +234,8 @@ START_TEST(a_damaged_session_is_an_error_and_not_a_crash)
         {"UPDATE sessions SET n_messages = -1", RV_E_IO, RV_E_IO},
         {"UPDATE sessions SET total_tokens = 0x7fffffffffffffff", RV_E_IO, RV_E_IO},
         {"UPDATE sessions SET total_tokens = 1 << 61", 0, RV_E_LIMIT},
-        {"UPDATE sessions SET metadata = '{'", 0, RV_E_INVALID},
-        {"UPDATE sessions SET metadata = '7'", 0, RV_E_INVALID},
+        {"UPDATE sessions SET metadata = '{'", 0, RV_E_IO},
+        {"UPDATE sessions SET metadata = '7'", 0, RV_E_IO},
     };
     struct world world, *w = &world;
     struct rv_message m = {.id = "m9", .type = "user", .has_content = true, .token_count = 4};
