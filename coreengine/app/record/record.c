@@ -186,7 +186,7 @@ struct rv_recorder {
     json_object *requests; /* call id -> rv_script_request_of(), of calls under way; NULL: they are not noted; owned */
     struct rv_record_secrets secrets;
     int64_t last_us; /* the latest time that was seen */
-    bool failed;     /* memory ran out: reported at the end */
+    rv_err *lost;    /* why a part is missing, the first reason: told at the end; owned */
 };
 
 rv_recorder *rv_recorder_new(void)
@@ -224,17 +224,43 @@ void rv_recorder_free(rv_recorder *r)
     json_object_put(r->answers);
     json_object_put(r->requests);
     app_record_secrets_fini(&r->secrets);
+    rv_err_free(r->lost);
     free(r);
+}
+
+/* rc: of a step that keeps a part. Takes why. */
+static void note_lost(rv_recorder *r, int rc, rv_err *why)
+{
+    if (rc == 0)
+        return;
+    if (r->lost)
+        rv_err_free(why);
+    else
+        r->lost = why;
+}
+
+static void note_no_memory(rv_recorder *r)
+{
+    rv_err *why = NULL;
+    int rc = RV_FAIL(&why, RV_E_NOMEM, "record what a run is told");
+
+    note_lost(r, rc, why);
 }
 
 void rv_recorder_hide(rv_recorder *r, const struct rv_pipeline *p)
 {
-    r->failed |= app_record_secrets_of(&r->secrets, p, NULL) < 0;
+    rv_err *why = NULL;
+    int rc = app_record_secrets_of(&r->secrets, p, &why);
+
+    note_lost(r, rc, why);
 }
 
 void rv_recorder_note_tools(rv_recorder *r, const struct rv_pipeline *p, const struct rv_catalog *c)
 {
-    r->failed |= declare_all(r->declared, p, c, NULL) < 0;
+    rv_err *why = NULL;
+    int rc = declare_all(r->declared, p, c, &why);
+
+    note_lost(r, rc, why);
 }
 
 static void note_time(rv_recorder *r, int64_t now_us)
@@ -304,7 +330,8 @@ void rv_recorder_note_event(rv_recorder *r, const struct rv_effect *e, rv_str li
         note_time(r, start_us);
         rc = begin_call(r, is_model, name, id, start_us);
     }
-    r->failed |= rc == RV_E_NOMEM;
+    if (rc == RV_E_NOMEM)
+        note_no_memory(r);
     json_object_put(json);
 }
 
@@ -332,7 +359,8 @@ void rv_recorder_note_delta(rv_recorder *r, int stage, int64_t call_id, const st
         c->pieces[c->n_pieces++] = (struct rv_record_piece){
             .at_us = now_us, .is_thinking = d->kind == RV_LLM_DELTA_THINKING, .len = d->text.len};
     c->is_whole = rc < 0;
-    r->failed |= rc == RV_E_NOMEM;
+    if (rc == RV_E_NOMEM)
+        note_no_memory(r);
 }
 
 /* --- what the run is told --- */
@@ -344,16 +372,18 @@ void rv_recorder_note_request(rv_recorder *r, const struct rv_pipeline *p, const
     if (e->kind != RV_EFFECT_CALL_LLM)
         return;
     if (!r->requests && !(r->requests = json_object_new_object())) {
-        r->failed = true;
+        note_no_memory(r);
         return;
     }
     snprintf(key, sizeof key, "%lld", (long long)e->call_id);
     rv_script_request_of(e->pipeline ? e->pipeline : p, e->name, (rv_str){e->request, e->request_len}, hash);
-    r->failed |= rv_json_set_text(r->requests, key, hash, NULL) < 0;
+    rv_err *why = NULL;
+    int rc = rv_json_set_text(r->requests, key, hash, &why);
+    note_lost(r, rc, why);
 }
 
 /* The entry of a call tells which request it answers. */
-static int name_request(rv_recorder *r, const struct rv_record_call *c)
+static int name_request(rv_recorder *r, const struct rv_record_call *c, rv_err **err)
 {
     const char *hash = NULL;
     char key[24];
@@ -361,12 +391,12 @@ static int name_request(rv_recorder *r, const struct rv_record_call *c)
     snprintf(key, sizeof key, "%lld", (long long)c->id);
     if (!c->is_model || !r->requests || !rv_json_get_text(r->requests, key, &hash))
         return 0;
-    int rc = rv_json_set_text(c->entry, "request", hash, NULL);
+    int rc = rv_json_set_text(c->entry, "request", hash, err);
     json_object_object_del(r->requests, key);
     return rc;
 }
 
-static int answer_call(rv_recorder *r, const struct rv_event *ev)
+static int answer_call(rv_recorder *r, const struct rv_event *ev, rv_err **err)
 {
     struct rv_record_call *c = call_of(r, ev->call_id);
 
@@ -374,9 +404,9 @@ static int answer_call(rv_recorder *r, const struct rv_event *ev)
         return 0;
     if (app_record_has_secret(&r->secrets, rv_buf_str(&c->text)))
         c->is_whole = true; /* it may lie across pieces */
-    int rc = name_request(r, c);
+    int rc = name_request(r, c, err);
     if (rc == 0)
-        rc = app_record_answer(c, ev, NULL);
+        rc = app_record_answer(c, ev, err);
     end_call(r, c);
     return rc;
 }
@@ -407,14 +437,15 @@ static int add_answer(rv_recorder *r, const struct rv_response *response, rv_err
 
 void rv_recorder_note_input(rv_recorder *r, const struct rv_event *ev)
 {
+    rv_err *why = NULL;
     int rc = 0;
 
     note_time(r, ev->now_us);
     if (ev->kind == RV_EVENT_LLM_DONE || ev->kind == RV_EVENT_TOOL_DONE)
-        rc = answer_call(r, ev);
+        rc = answer_call(r, ev, &why);
     else if (ev->kind == RV_EVENT_ANSWER)
-        rc = add_answer(r, &ev->response, NULL);
-    r->failed |= rc < 0;
+        rc = add_answer(r, &ev->response, &why);
+    note_lost(r, rc, why);
 }
 
 /* --- the script --- */
@@ -428,8 +459,7 @@ static int end_calls(rv_recorder *r, rv_err **err)
         struct rv_record_call *c = &r->calls[r->n_calls - 1];
         if (app_record_has_secret(&r->secrets, rv_buf_str(&c->text)))
             c->is_whole = true;
-        if (name_request(r, c) < 0)
-            rc = RV_FAIL(err, RV_E_NOMEM, "end a recording");
+        rc = name_request(r, c, err);
         if (rc == 0)
             rc = app_record_no_answer(c, r->last_us, err);
         end_call(r, c);
@@ -439,7 +469,10 @@ static int end_calls(rv_recorder *r, rv_err **err)
 
 void rv_recorder_end_run(rv_recorder *r)
 {
-    r->failed |= end_calls(r, NULL) < 0;
+    rv_err *why = NULL;
+    int rc = end_calls(r, &why);
+
+    note_lost(r, rc, why);
 }
 
 static int close_calls(rv_recorder *r, rv_err **err)
@@ -510,13 +543,20 @@ static int check_playable(const rv_buf *text, const char *path, rv_err **err)
     return rc;
 }
 
+static int fail_lost(rv_recorder *r, rv_err **err)
+{
+    int rc = rv_err_pass(err, rv_err_steal(&r->lost));
+
+    return RV_WRAP(err, rc, "a part of the recording is missing");
+}
+
 int rv_recorder_write(rv_recorder *r, const char *note, const char *path, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_BYTES);
-    int rc = close_calls(r, err);
+    int rc = r->lost ? fail_lost(r, err) : close_calls(r, err);
 
     if (rc == 0)
-        rc = r->failed ? RV_FAIL(err, RV_E_NOMEM, "a part of the recording is missing") : fit(r, note, &text, err);
+        rc = fit(r, note, &text, err);
     if (rc == 0)
         rc = rv_file_write(path, rv_buf_str(&text), err);
     if (rc == 0)

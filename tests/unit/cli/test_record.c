@@ -253,6 +253,31 @@ START_TEST(a_recording_that_can_not_be_played_is_written_and_said)
 }
 END_TEST
 
+/* A NUL becomes three bytes: more than one text may have. */
+START_TEST(a_part_that_is_missing_is_told_with_its_reason)
+{
+    const size_t len = RV_LLM_MAX_REPLY + RV_LLM_MAX_REPLY / 2;
+    char *nuls = calloc(1, len);
+    const struct rv_event ev = {.kind = RV_EVENT_LLM_DONE,
+                                .now_us = T0,
+                                .call_id = 1,
+                                .reply = {nuls, len},
+                                .llm = {.finish = RV_FINISH_STOP, .error_kind = RV_UNSET}};
+    rv_recorder *r = rv_recorder_new();
+    rv_err *err = NULL;
+
+    ck_assert_ptr_nonnull(nuls);
+    play_start(r, true, "a", 1, T0);
+    rv_recorder_note_input(r, &ev);
+    ck_assert_int_eq(rv_recorder_write(r, "recorded", "not-there/r.yaml", &err), RV_E_LIMIT);
+    char *said = rv_kit_err_take(err);
+    ck_assert_msg(strstr(said, "a part of the recording is missing") && strstr(said, "recorded text"), "%s", said);
+    free(said);
+    rv_recorder_free(r);
+    free(nuls);
+}
+END_TEST
+
 Suite *record_suite(void)
 {
     Suite *suite = suite_create("record");
@@ -268,6 +293,7 @@ Suite *record_suite(void)
     tcase_add_test(tc, a_recording_always_fits_a_script);
     tcase_add_test(tc, what_people_answer_is_recorded);
     tcase_add_test(tc, a_recording_that_can_not_be_played_is_written_and_said);
+    tcase_add_test(tc, a_part_that_is_missing_is_told_with_its_reason);
     suite_add_tcase(suite, tc);
     return suite;
 }
