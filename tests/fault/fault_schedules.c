@@ -156,12 +156,47 @@ START_TEST(any_allocation_of_a_schedule_may_fail)
 }
 END_TEST
 
+/* A name that is taken is refused, and the group that it is part of goes on. Where that refusal cannot be undone the
+ * group is given up, and the error is that of the undoing alone. */
+START_TEST(a_group_that_is_given_up_says_what_for)
+{
+    const struct rv_schedule_row row = {.id = "sched_a",
+                                        .name = "a",
+                                        .expr = "* * * * *",
+                                        .zone = "UTC",
+                                        .type = "note",
+                                        .max_retries = RV_UNSET,
+                                        .created_us = 1,
+                                        .next_us = 2};
+    size_t n_given_up = 0;
+    bool any = true;
+
+    for (size_t n = 0; any; n++) {
+        rv_store *store = NULL;
+        rv_err *err = NULL;
+        ck_assert_int_eq(rv_store_open("memory:", NULL, &store, NULL), 0);
+        ck_assert_int_eq(rv_store_begin(store, NULL), 0);
+        ck_assert_int_eq(rv_store_add_schedule(store, &row, NULL), 0);
+        rv_fault_arm(n);
+        int rc = rv_store_add_schedule(store, &row, &err);
+        any = rv_fault_disarm();
+        ck_assert_msg(rc == RV_E_EXISTS || (any && rc == RV_E_NOMEM), "allocation %zu: %d", n, rc);
+        ck_assert_msg(rc == RV_E_EXISTS || !rv_err_is(err, RV_E_EXISTS), "allocation %zu: told as the refusal", n);
+        n_given_up += rc == RV_E_NOMEM;
+        rv_err_free(err);
+        rv_store_close(store);
+    }
+    ck_assert(!rv_fault_works() || n_given_up > 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("fault_schedules");
     TCase *tc = tcase_create("schedules");
 
     tcase_add_test(tc, any_allocation_of_a_schedule_may_fail);
+    tcase_add_test(tc, a_group_that_is_given_up_says_what_for);
     suite_add_tcase(suite, tc);
     return rv_kit_run(suite);
 }

@@ -392,6 +392,7 @@ static bool is_refusal(int rc)
 int postgres_end_part(struct sql_store *base, int rc, rv_err **err)
 {
     struct postgres *st = (struct postgres *)base;
+    rv_err *why = NULL;
 
     if (!base->in_group)
         return rc;
@@ -399,11 +400,14 @@ int postgres_end_part(struct sql_store *base, int rc, rv_err **err)
         return store_pg_send_id(st, SQL_END_PART, "end a part of the group", err);
     if (!is_refusal(rc) || !st->conn || st->is_spoilt)
         return rc;
-    int undone = store_pg_send_id(st, SQL_UNDO_PART, "undo a part of the group", NULL);
+    int undone = store_pg_send_id(st, SQL_UNDO_PART, "undo a part of the group", &why);
     if (undone == 0)
-        undone = store_pg_send_id(st, SQL_END_PART, "end a part of the group", NULL);
-    if (undone < 0) /* that is what the group is given up for */
+        undone = store_pg_send_id(st, SQL_END_PART, "end a part of the group", &why);
+    if (undone < 0) { /* that is what the group is given up for, not the refusal */
+        rv_err_free(rv_err_steal(err));
+        rv_err_pass(err, why);
         return RV_WRAP(err, undone, "\"%s\": undo a part of the group", base->path);
+    }
     st->n_changes = st->n_changes_before;
     return rc;
 }

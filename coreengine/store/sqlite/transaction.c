@@ -150,6 +150,7 @@ static bool is_refusal(int rc)
 int sqlite_end_part(struct sql_store *base, int rc, rv_err **err)
 {
     struct sqlite *st = (struct sqlite *)base;
+    rv_err *why = NULL;
     int undone;
 
     if (!base->in_group)
@@ -158,11 +159,14 @@ int sqlite_end_part(struct sql_store *base, int rc, rv_err **err)
         return run_id(st, SQL_END_PART, "end a part of the group", err);
     if (!is_refusal(rc))
         return rc;
-    undone = run_id(st, SQL_UNDO_PART, "undo a part of the group", NULL);
+    undone = run_id(st, SQL_UNDO_PART, "undo a part of the group", &why);
     if (undone == 0)
-        undone = run_id(st, SQL_END_PART, "end a part of the group", NULL);
-    if (undone < 0) /* that is what the group is given up for */
+        undone = run_id(st, SQL_END_PART, "end a part of the group", &why);
+    if (undone < 0) { /* that is what the group is given up for, not the refusal */
+        rv_err_free(rv_err_steal(err));
+        rv_err_pass(err, why);
         return RV_WRAP(err, undone, "\"%s\": undo a part of the group", st->base.path);
+    }
     st->changes = sqlite3_total_changes(st->link->db);
     base->rules = 0;
     return rc;
