@@ -80,12 +80,10 @@ static int read_count(struct rv_state_reader *rd, struct rv_state_place p, json_
 static int read_time(struct rv_state_reader *rd, struct rv_state_place p, json_object *v, int64_t *out)
 {
     int64_t us = 0;
-    int rc;
 
     if (!is(v, json_type_string))
         return read_bad(rd, p, "a time as text", v);
-    rc = rv_time_parse(rv_json_str(v), &us, NULL);
-    if (rc < 0)
+    if (!rv_time_read(rv_json_str(v), &us))
         return read_bad(rd, p, "a time in RFC 3339 form", v);
     *out = env_clamp_time(us);
     return 0;

@@ -138,11 +138,7 @@ static int make_number(struct maker *m, json_object *schema, bool whole, json_ob
         if (step < 1) { /* 3 * 0.1 is not 0.3: take the nearest number of so many digits */
             char text[64];
             int n_text = rv_format(text, sizeof text, "%.12g", v);
-            json_object *exact = NULL;
-            if (rv_json_parse((rv_str){text, (size_t)n_text}, NULL, &exact, NULL) == 0 && exact) {
-                *out = exact;
-                return 0;
-            }
+            return rv_json_parse((rv_str){text, (size_t)n_text}, NULL, out, err);
         }
     } else {
         double part = (1 + sim_below(m->r, 999)) / 1000.0;

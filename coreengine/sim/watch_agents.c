@@ -299,8 +299,9 @@ void sim_asked_told(struct sim_seed *s, const struct rv_effect *e, const struct 
 
     if (!e->origin)
         return;
-    if (owner(s, e, &a, NULL) < 0)
-        s->tape.rc = RV_E_NOMEM;
+    int rc = owner(s, e, &a, NULL);
+    if (rc < 0)
+        s->tape.rc = rc;
     else if (a)
         rv_usage_add(&a->told, used);
 }

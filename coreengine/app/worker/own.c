@@ -412,11 +412,13 @@ static void take_dream(struct work_job *j, enum rv_run_status status, const rv_e
     json_object *o = NULL;
 
     app_dream_result(j->run, &j->dream, status, env, &j->result);
-    if (j->result.rc == 0 && rv_json_parse(rv_buf_str(&j->result), NULL, &o, NULL) == 0) {
+    int rc = j->result.rc < 0 ? j->result.rc : rv_json_parse(rv_buf_str(&j->result), NULL, &o, NULL);
+    if (rc == 0) {
         rv_buf_clear(&j->result);
         app_work_take_object(j, o);
     } else {
-        app_work_not_done(j, "the result of the dreaming cannot be read");
+        app_work_not_done(j, rc == RV_E_NOMEM ? "no memory to read the result of the dreaming"
+                                              : "the result of the dreaming cannot be read");
     }
     json_object_put(o);
 }

@@ -336,7 +336,7 @@ int rv_script_build_position(const rv_script *s, json_object **out, rv_err **err
 
 /* --- and back --- */
 
-static int misfit(rv_err **err, const char *key, const char *name)
+static int misfit(const char *key, const char *name, rv_err **err)
 {
     return RV_FAIL(err, RV_E_INVALID, "%s%s%.200s: the script has no such entries", key, name ? "." : "",
                    name ? name : "");
@@ -375,13 +375,13 @@ static int read_section(rv_script *s, enum rv_script_kind kind, json_object *val
     struct script_section *section = &s->sections[kind];
 
     if (section->is_flat)
-        return read_list(&section->lists[0], value) ? 0 : misfit(err, section_keys[kind], NULL);
+        return read_list(&section->lists[0], value) ? 0 : misfit(section_keys[kind], NULL, err);
     if (!json_object_is_type(value, json_type_object))
-        return misfit(err, section_keys[kind], NULL);
+        return misfit(section_keys[kind], NULL, err);
     json_object_object_foreach (value, name, entry) {
         struct script_list *list = section->n > 0 ? find_list(s, kind, rv_str_of(name)) : NULL;
         if (!list || !read_list(list, entry))
-            return misfit(err, section_keys[kind], name);
+            return misfit(section_keys[kind], name, err);
     }
     return 0;
 }
@@ -414,7 +414,7 @@ int rv_script_set_position(rv_script *s, json_object *position, rv_err **err)
         if (position && json_object_object_get_ex(position, section_keys[k], &value))
             rc = read_section(s, (enum rv_script_kind)k, value, err);
     if (rc == 0 && position && json_object_object_get_ex(position, "answers", &value) && !read_answers(s, value))
-        rc = misfit(err, "answers", NULL);
+        rc = misfit("answers", NULL, err);
     if (rc < 0)
         rv_script_rewind(s);
     return rc < 0 ? RV_WRAP(err, rc, "put a script where it stood") : 0;
