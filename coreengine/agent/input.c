@@ -72,9 +72,9 @@ int agent_input_asked(rv_visit *v, const struct rv_event *ev, int64_t ms, json_o
     json_object *asked = NULL, *input = NULL;
 
     *entry = NULL;
-    int rc = rv_json_parse(ev->reply, &opts, &asked, NULL);
-    if (rc == RV_E_NOMEM)
-        return RV_FAIL(err, RV_E_NOMEM, "ask for a tool");
+    int rc = rv_json_try(ev->reply, &opts, &asked, err);
+    if (rc < 0)
+        return rc;
     const char *why = fault_of(asked);
     if (!why && v->planned && v->agent->planning.confirmer == RV_CONFIRMER_NONE)
         why = "the tool asks a person, and the stage has no one who answers";

@@ -32,6 +32,9 @@ struct rv_json_opts {
  *  @return 0, RV_E_PARSE (text has "line L, column C"), RV_E_LIMIT (also a tree above some 200 MB of heap: `{},{},...`
  *          costs two hundred times its text), RV_E_NOMEM */
 RV_MUST_CHECK int rv_json_parse(rv_str text, const struct rv_json_opts *opts, json_object **out, rv_err **err);
+/** The same of text that may be something else: *out is NULL for what cannot be read (and for a JSON null). It fails
+ * without memory only. */
+RV_MUST_CHECK int rv_json_try(rv_str text, const struct rv_json_opts *opts, json_object **out, rv_err **err);
 
 /* How a value that starts at the beginning of a text ends; for finding objects in prose. */
 enum rv_json_end {

@@ -299,6 +299,14 @@ int rv_json_parse(rv_str text, const struct rv_json_opts *opts, json_object **ou
     return rc;
 }
 
+int rv_json_try(rv_str text, const struct rv_json_opts *opts, json_object **out, rv_err **err)
+{
+    *out = NULL;
+    int rc = rv_json_parse(text, opts, out, RV_CODE_ONLY("what cannot be read is NULL; want of memory is told below"));
+
+    return rc == RV_E_NOMEM ? RV_FAIL(err, rc, "no memory to read %s", opts && opts->what ? opts->what : "JSON") : 0;
+}
+
 int rv_json_scan(rv_str text, const struct rv_json_opts *opts, struct rv_json_scan *scan, json_object **out,
                  rv_err **err)
 {

@@ -73,8 +73,7 @@ static void write_id(rv_str id, char out[MESSAGE_MAX_ID])
 /* NULL: the arguments cannot be read. RV_E_NOMEM only. */
 static int parse(rv_str json, json_object **out, rv_err **err)
 {
-    *out = NULL;
-    return rv_json_parse(json, &as_stored, out, NULL) == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "read a tool call") : 0;
+    return rv_json_try(json, &as_stored, out, err);
 }
 
 /* Text that a model meant as arguments and that is not JSON is kept as text (p8-agents 16). */
@@ -98,7 +97,8 @@ static int write_arguments(json_object *value, rv_buf *out, rv_err **err)
         if (json_object_is_type(value, json_type_object))
             rv_json_write(value, out);
     } else {
-        int read = rv_json_parse(text, &as_written, &parsed, NULL);
+        int read = rv_json_parse(text, &as_written, &parsed,
+                                 RV_CODE_ONLY("text that is not JSON is kept as text; want of memory is told below"));
         if (read == RV_E_NOMEM)
             rc = RV_FAIL(err, RV_E_NOMEM, "read the arguments of a tool call");
         else if (read < 0)
@@ -139,7 +139,8 @@ static int read_call(rv_str json, const struct call_keys *keys, struct call_part
 static int read_content(rv_str content, struct call_parts *call, bool *is_json, rv_err **err)
 {
     json_object *value = NULL;
-    int rc = rv_json_parse(content, &as_written, &value, NULL);
+    int rc = rv_json_parse(content, &as_written, &value,
+                           RV_CODE_ONLY("text that is not JSON is the content; want of memory is told below"));
 
     *is_json = rc == 0;
     if (rc == RV_E_NOMEM)

@@ -63,16 +63,14 @@ static int no_memory(rv_err **err)
 static int read_json(rv_str text, json_type type, json_object **out, rv_err **err)
 {
     static const struct rv_json_opts opts = {.max_bytes = RV_ENTITY_MAX_BYTES, .allow_duplicates = true};
-    int rc = text.len > 0 ? rv_json_parse(text, &opts, out, NULL) : 0;
+    *out = NULL;
+    int rc = text.len > 0 ? rv_json_try(text, &opts, out, err) : 0;
 
-    if (rc == RV_E_NOMEM)
-        return no_memory(err);
-    if (rc < 0 || !json_object_is_type(*out, type)) {
-        if (rc == 0)
-            json_object_put(*out);
+    if (!json_object_is_type(*out, type)) {
+        json_object_put(*out);
         *out = NULL;
     }
-    return 0;
+    return rc;
 }
 
 static int make_record(const struct rv_key_node *n, json_object **out, rv_err **err)

@@ -192,10 +192,10 @@ static int number_to_json(const struct rv_node *node, json_object **out, rv_err 
         return RV_FAIL_AT(err, &node->src, RV_E_INVALID, "the number %s has no JSON form", node->text.ptr);
     } else {
         /* The JSON reader keeps the text; numbers that only YAML can write (.5, +1.0, +1e3) are rewritten. */
-        int rc = rv_json_parse(node->text, NULL, &value, NULL);
-        if (rc == RV_E_NOMEM)
-            return RV_FAIL(err, RV_E_NOMEM, "convert a number");
+        int rc = rv_json_try(node->text, NULL, &value, err);
         if (rc < 0)
+            return rc;
+        if (!value)
             value = rv_json_new_double(node->f64);
     }
     if (!value)

@@ -165,9 +165,11 @@ static int claims_of(rv_str jwt, json_object **out, rv_err **err)
         rv_buf_putc(&digits, '=');
     *out = NULL;
     bool is_read = second && digits.rc == 0 && rv_base64_read(rv_buf_str(&digits), &bytes);
-    int rc = is_read ? rv_json_parse(rv_buf_str(&bytes), &opts, out, NULL) : 0;
-    if (digits.rc == RV_E_NOMEM || bytes.rc == RV_E_NOMEM || rc == RV_E_NOMEM)
+    if (digits.rc == RV_E_NOMEM || bytes.rc == RV_E_NOMEM)
         return RV_FAIL(err, RV_E_NOMEM, "read an assertion");
+    int rc = is_read ? rv_json_try(rv_buf_str(&bytes), &opts, out, err) : 0;
+    if (rc < 0)
+        return rc;
     if (*out && !json_object_is_type(*out, json_type_object)) {
         json_object_put(*out);
         *out = NULL;

@@ -153,12 +153,10 @@ static int says_data(struct blocks *all, json_object *result, bool *out, rv_err 
     *out = true;
     if (!json_object_object_get_ex(result, "structuredContent", &structured) || !structured || all->text.len == 0)
         return 0;
-    int rc = rv_json_parse(rv_buf_str(&all->text), NULL, &value, NULL);
-    if (rc == RV_E_NOMEM)
-        return NOMEM(err);
-    *out = rc == 0 && rv_json_equal(value, structured);
+    int rc = rv_json_try(rv_buf_str(&all->text), NULL, &value, err);
+    *out = value && rv_json_equal(value, structured);
     json_object_put(value);
-    return 0;
+    return rc;
 }
 
 /* What the model gets beside the data; parts stay empty where that is nothing. result: as rv_output_of() accepts it. */

@@ -89,15 +89,13 @@ static int document_of(struct srv_call *c, rv_str *out, rv_err **err)
     rv_str body = c->req->body;
     const char *text;
     bool is_object = body.len > 0 && body.ptr[0] == '{' && !c->body;
-    int rc = is_object ? rv_json_parse(body, &opts, &c->body, NULL) : 0;
+    int rc = is_object ? rv_json_try(body, &opts, &c->body, err) : 0;
 
-    if (rc == RV_E_NOMEM)
-        return RV_FAIL(err, rc, "read the document of an agent");
     *out = body;
-    if (is_object && rc == 0 && !json_object_object_get_ex(c->body, "name", NULL) &&
+    if (is_object && c->body && !json_object_object_get_ex(c->body, "name", NULL) &&
         rv_json_get_text(c->body, "content", &text))
         *out = rv_str_of(text); /* the call owns it */
-    return 0;
+    return rc;
 }
 
 /* What a chat would say of the document. *out may be NULL: the findings say why. */

@@ -32,10 +32,9 @@ static int add_event(struct timeline *t, struct rv_json_build *b, int64_t at_us,
 static json_object *parsed(struct rv_json_build *b, rv_str text)
 {
     json_object *v = NULL;
-    int rc = text.len > 0 ? rv_json_parse(text, NULL, &v, NULL) : 0;
 
-    if (rc == RV_E_NOMEM && b->rc == 0)
-        b->rc = RV_FAIL(b->err, rc, "tell a timeline");
+    if (b->rc == 0 && text.len > 0)
+        b->rc = rv_json_try(text, NULL, &v, b->err);
     return v;
 }
 

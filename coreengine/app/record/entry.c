@@ -53,9 +53,13 @@ static int as_played(rv_str json, rv_buf *out, rv_err **err)
     if (rc == 0)
         rc = text.rc;
     if (rc == 0)
-        rc = rv_yaml_parse(rv_buf_str(&text), "reply", findings, &doc, NULL);
+        rc =
+            rv_yaml_parse(rv_buf_str(&text), "reply", findings, &doc,
+                          RV_CODE_ONLY("what cannot be played back is recorded as text; want of memory is told below"));
     if (rc == 0 && doc && rv_yaml_root(doc) && rv_findings_n_errors(findings) == 0)
-        rc = rv_node_build_json(rv_yaml_root(doc), &value, NULL);
+        rc = rv_node_build_json(
+            rv_yaml_root(doc), &value,
+            RV_CODE_ONLY("what cannot be played back is recorded as text; want of memory is told below"));
     if (rc == 0 && value)
         rv_json_write(value, out);
     json_object_put(value);
@@ -73,10 +77,9 @@ static int same_object(rv_str text, json_object **out, rv_err **err)
     json_object *json = NULL;
 
     *out = NULL;
-    int rc = text.len && text.ptr[0] == '{' ? rv_json_parse(text, &opts, &json, NULL) : RV_E_PARSE;
-    if (rc == RV_E_NOMEM)
-        return RV_FAIL(err, rc, "record a value");
-    rc = rc == 0 ? as_played(text, &played, err) : 0;
+    int rc = text.len && text.ptr[0] == '{' ? rv_json_try(text, &opts, &json, err) : 0;
+    if (rc == 0 && json)
+        rc = as_played(text, &played, err);
     if (rc == 0 && json && rv_str_eq(rv_buf_str(&played), text))
         *out = json;
     else

@@ -10,7 +10,8 @@
 bool rv_app_answers(enum rv_interrupt_kind kind, json_object *data, const struct rv_response *r)
 {
     if (rv_interrupt_is_ask(data) || rv_interrupt_asks_client(kind, data))
-        return rv_answer_check(kind, data, r, NULL) == 0;
+        return rv_answer_check(kind, data, r,
+                               RV_CODE_ONLY("the answer is yes or no; rv_app_check_answer() says why not")) == 0;
     return (kind != RV_INTERRUPT_CLARIFICATION || r->text.ptr) &&
            (kind != RV_INTERRUPT_CONFIRMATION || r->has_approved) &&
            (kind != RV_INTERRUPT_AGENT_REVIEW || r->decision.ptr);
@@ -48,12 +49,10 @@ int rv_app_is_due(const struct rv_pending *p, int64_t now_us, bool *out, rv_err 
     *out = false;
     if (!p->expires_us || p->expires_us > now_us)
         return 0;
-    int rc = rv_json_parse(p->body, &opts, &body, NULL);
-    if (rc == RV_E_NOMEM)
-        return RV_FAIL(err, RV_E_NOMEM, "read a question of a run");
+    int rc = rv_json_try(p->body, &opts, &body, err);
     *out = rc == 0 && rv_interrupt_is_ask(rv_json_get_obj(body, "data")); /* a damaged one has no time-out */
     json_object_put(body);
-    return 0;
+    return rc;
 }
 
 struct search {
@@ -77,14 +76,14 @@ static int take_question(void *self, const struct rv_pending *p, rv_err **err)
     q->kind = RV_INTERRUPT_SYSTEM_ERROR;
     RV_IGNORE(rv_interrupt_kind_of(rv_str_of(p->kind), &q->kind, NULL), "an unknown kind asks for nothing");
     q->expires_us = p->expires_us;
-    int rc = rv_json_parse(p->body, &opts, &body, NULL);
-    q->is_damaged = rc < 0 || !json_object_is_type(body, json_type_object); /* without its data it is another one */
+    int rc = rv_json_try(p->body, &opts, &body, err);
+    q->is_damaged = !json_object_is_type(body, json_type_object); /* without its data it is another one */
     json_object_put(q->data);
     q->data = json_object_get(rv_json_get_obj(body, "data"));
     json_object_put(body);
     rv_buf_clear(&q->text);
     rv_buf_add_str(&q->text, p->text);
-    return rc == RV_E_NOMEM || q->text.rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "read a question of a run") : 0;
+    return rc == 0 && q->text.rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "read a question of a run") : rc;
 }
 
 /* Was that question answered before? The journal has every answer with the id it was given for. */
@@ -97,11 +96,11 @@ static int look_for_answer(void *self, const struct rv_record *r, rv_err **err)
 
     if (r->kind != RV_RECORD_EVENT || !r->value.ptr || !memmem(r->body.ptr, r->body.len, "\"answer\"", 8))
         return 0;
-    int rc = rv_json_parse(r->value, &opts, &answer, NULL);
-    if (rc == 0 && rv_json_get_text(answer, "interrupt_id", &id) && rv_str_is(s->wanted, id))
+    int rc = rv_json_try(r->value, &opts, &answer, err);
+    if (answer && rv_json_get_text(answer, "interrupt_id", &id) && rv_str_is(s->wanted, id))
         s->found = true;
-    json_object_put(answer);
-    return rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "read an answer of a run") : 0; /* a damaged one is none */
+    json_object_put(answer); /* a damaged one is none */
+    return rc;
 }
 
 /* A journal that another engine wrote, or that is damaged or gone, says nothing. */

@@ -51,13 +51,13 @@ static int read_object(rv_str body, json_object **out, rv_err **err)
 {
     static const struct rv_json_opts opts = {.max_bytes = RV_WIRE_MAX_ERROR, .allow_duplicates = true};
     json_object *value = NULL, *found = NULL;
-    int rc = rv_json_parse(body, &opts, &value, NULL);
+    int rc = rv_json_try(body, &opts, &value, err);
 
-    if (rc == RV_E_NOMEM)
-        return RV_FAIL(err, RV_E_NOMEM, "no memory to read an error");
-    if (rc == 0 && json_object_is_type(value, json_type_array) && json_object_array_length(value) > 0)
+    if (rc < 0)
+        return rc;
+    if (json_object_is_type(value, json_type_array) && json_object_array_length(value) > 0)
         found = json_object_array_get_idx(value, 0);
-    else if (rc == 0)
+    else
         found = value;
     *out = json_object_is_type(found, json_type_object) ? json_object_get(found) : NULL;
     json_object_put(value);

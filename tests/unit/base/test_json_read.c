@@ -281,6 +281,26 @@ START_TEST(long_strings_with_escapes_anywhere_are_exact)
 }
 END_TEST
 
+/* Text that may be something else: only what can be read gives a tree, and the rest is not an error. */
+START_TEST(text_that_is_not_json_is_nothing)
+{
+    static const struct {
+        const char *text;
+        bool is_there;
+    } rows[] = {{"{\"a\":1}", true}, {" 7 ", true}, {"null", false}, {"{", false}, {"", false}, {"[1,2,3,4,5]", false}};
+    const struct rv_json_opts opts = {.max_bytes = 8};
+    rv_err *err = NULL;
+
+    for (size_t i = 0; i < RV_COUNT(rows); i++) {
+        json_object *value = (json_object *)1;
+        ck_assert_int_eq(rv_json_try(rv_str_of(rows[i].text), &opts, &value, &err), 0);
+        ck_assert_msg((value != NULL) == rows[i].is_there, "%s", rows[i].text);
+        ck_assert_ptr_null(err);
+        json_object_put(value);
+    }
+}
+END_TEST
+
 TCase *json_read_case(void)
 {
     TCase *tc = tcase_create("json_read");
@@ -293,5 +313,6 @@ TCase *json_read_case(void)
     tcase_add_test(tc, size_limits_name_the_text);
     tcase_add_test(tc, small_text_cannot_make_a_giant_tree);
     tcase_add_test(tc, long_strings_with_escapes_anywhere_are_exact);
+    tcase_add_test(tc, text_that_is_not_json_is_nothing);
     return tc;
 }
