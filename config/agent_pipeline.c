@@ -205,7 +205,8 @@ static int run_steps(struct rv_loader *l, const struct rv_agent_pipeline *from, 
     if (l->rc == 0)
         config_check_budget(l);
     if (l->rc == 0)
-        l->rc = rv_findings_check(l->findings, NULL);
+        l->rc = rv_findings_check(
+            l->findings, RV_CODE_ONLY("it fails without memory only; the caller gets that code and says what it made"));
     return l->rc < 0 ? RV_FAIL(err, l->rc, "make the stage") : config_pipeline_link(l->p, err);
 }
 

@@ -322,6 +322,8 @@ void rv_pipeline_check_names(struct rv_pipeline *p, const struct rv_known_names 
         check_agent(&c, &p->agents[i]);
     for (size_t i = 0; i < p->n_models; i++)
         check_provider(&c, i);
-    if (known->is_partial || rv_findings_n_errors(findings) > n_before || rv_findings_check(findings, NULL) < 0)
+    if (known->is_partial || rv_findings_n_errors(findings) > n_before ||
+        rv_findings_check(findings,
+                          RV_CODE_ONLY("without memory for a finding the pipeline counts as unsound, as with one")) < 0)
         p->is_sound = false;
 }

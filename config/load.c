@@ -272,7 +272,8 @@ static int run_steps(struct rv_loader *l, rv_err **err)
     for (size_t i = 0; i < RV_COUNT(checks) && l->rc == 0 && knows_stages(l); i++)
         checks[i](l);
     if (l->rc == 0)
-        l->rc = rv_findings_check(l->findings, NULL);
+        l->rc = rv_findings_check(
+            l->findings, RV_CODE_ONLY("it fails without memory only; the line below reports that code with the file"));
     if (l->rc < 0)
         return RV_FAIL(err, l->rc, "load pipeline \"%s\"", l->p->file);
     return config_pipeline_link(l->p, err);

@@ -240,7 +240,8 @@ static void set_option(struct model_read *m, const struct rv_node *key, json_obj
 {
     if (m->l->rc == 0 && !m->out->options && !(m->out->options = json_object_new_object()))
         m->l->rc = RV_E_NOMEM;
-    if (m->l->rc == 0 && rv_json_set_ref(m->out->options, key->text.ptr, value, NULL) < 0)
+    if (m->l->rc == 0 && rv_json_set_ref(m->out->options, key->text.ptr, value,
+                                         RV_CODE_ONLY("setting a member fails without memory only, which rc says")) < 0)
         m->l->rc = RV_E_NOMEM;
 }
 

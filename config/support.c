@@ -370,7 +370,9 @@ json_object *config_resolve_indirections(struct rv_loader *l, const struct rv_no
         value = json_object_new_array();
         for (size_t i = 0; value && rc == 0 && i < node->n; i++) {
             json_object *item = config_resolve_indirections(l, node->items[i], how);
-            rc = rv_json_push_ref(value, item, NULL);
+            rc = rv_json_push_ref(
+                value, item,
+                RV_CODE_ONLY("adding an item fails without memory only, and rc is judged behind the loop"));
             json_object_put(item);
         }
         break;
@@ -378,7 +380,9 @@ json_object *config_resolve_indirections(struct rv_loader *l, const struct rv_no
         value = json_object_new_object();
         for (size_t i = 0; value && rc == 0 && i < node->n; i++) {
             json_object *item = config_resolve_indirections(l, node->items[i], how);
-            rc = rv_json_set_ref(value, node->keys[i]->text.ptr, item, NULL);
+            rc = rv_json_set_ref(
+                value, node->keys[i]->text.ptr, item,
+                RV_CODE_ONLY("setting a member fails without memory only, and rc is judged behind the loop"));
             json_object_put(item);
         }
         break;

@@ -164,7 +164,8 @@ static bool read_list(struct rv_key_reader *r, const struct rv_node *node, struc
             rv_keys_add_wrong_type(r, node->items[i], "cases", "a list of maps");
         else
             rv_keys_read_json(r, node->items[i], &row);
-        if (row && rv_json_push_take(rows, row, NULL) < 0)
+        if (row &&
+            rv_json_push_take(rows, row, RV_CODE_ONLY("adding an item fails without memory only, which rc says")) < 0)
             r->rc = RV_E_NOMEM;
     }
     bool complete = rows && r->rc == 0 && json_object_array_length(rows) == node->n;
@@ -343,7 +344,8 @@ static int place(const struct entry *e, size_t combination, struct rv_test_place
 {
     struct rv_test_axis_label *labels = rv_arena_alloc(e->r->arena, (e->axes.n + 1) * sizeof *labels);
     json_object *values = json_object_new_object();
-    int rc = rv_json_set_take(scope, "matrix", values, NULL);
+    int rc = rv_json_set_take(scope, "matrix", values,
+                              RV_CODE_ONLY("setting a member fails without memory only, and rc is returned"));
 
     out->labels = labels;
     out->n_labels = e->axes.n;
@@ -358,14 +360,19 @@ static int place(const struct entry *e, size_t combination, struct rv_test_place
             out->model = value->text.ptr;
         if (strcmp(axis, RV_TEST_AXIS_PROMPTS) == 0) {
             out->prompts = label;
-            rc = rv_json_set_text(values, axis, label, NULL);
+            rc = rv_json_set_text(values, axis, label,
+                                  RV_CODE_ONLY("setting a member fails without memory only, and rc is returned"));
             continue;
         }
         rv_keys_read_json(e->r, value, &json);
         if (json)
-            rc = rv_json_set_take(values, axis, json, NULL);
+            rc = rv_json_set_take(values, axis, json,
+                                  RV_CODE_ONLY("setting a member fails without memory only, and rc is returned"));
         else
-            rc = value->kind == RV_NODE_NULL ? rv_json_set_null(values, axis, NULL) : RV_E_INVALID;
+            rc = value->kind == RV_NODE_NULL
+                     ? rv_json_set_null(values, axis,
+                                        RV_CODE_ONLY("setting a member fails without memory only, and rc is returned"))
+                     : RV_E_INVALID;
     }
     return labels ? rc : RV_E_NOMEM;
 }
@@ -400,7 +407,8 @@ static bool add_one(const struct entry *e, int number, json_object *row, size_t 
     x.scope = json_object_new_object();
     int rc = x.scope ? 0 : RV_E_NOMEM;
     if (rc == 0 && row)
-        rc = rv_json_set_ref(x.scope, "case", row, NULL);
+        rc = rv_json_set_ref(x.scope, "case", row,
+                             RV_CODE_ONLY("setting a member fails without memory only, and rc is judged below"));
     if (rc == 0)
         rc = place(e, combination, &one.place, x.scope);
     if (rc == 0)

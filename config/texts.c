@@ -234,7 +234,8 @@ static void read_text(struct rv_key_reader *r, const char *path, rv_str text, js
     const struct rv_node *root;
     rv_yaml *doc = NULL;
 
-    if (rv_yaml_parse(text, path, l->findings, &doc, NULL) < 0)
+    if (rv_yaml_parse(text, path, l->findings, &doc,
+                      RV_CODE_ONLY("faults of the file are findings; the rest is want of memory")) < 0)
         l->rc = RV_E_NOMEM;
     root = doc ? rv_yaml_root(doc) : NULL;
     if (root && root->kind == RV_NODE_MAP)

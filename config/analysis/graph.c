@@ -346,7 +346,8 @@ static int add_sequential(struct graph *g, bool merge)
 {
     struct rv_routes routes = {NULL, 0, NULL};
     const char *const resumes[] = {g->p->clarification_resume_stage, g->p->confirmation_resume_stage};
-    int rc = lint_routes_build(g->p, &routes, NULL);
+    int rc = lint_routes_build(g->p, &routes,
+                               RV_CODE_ONLY("it fails without memory only, and that code goes on to the caller"));
 
     if (rc < 0)
         return rc;

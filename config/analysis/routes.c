@@ -97,7 +97,7 @@ static void add_values(struct sampler *s)
 
         if (rule->when)
             add_literals(s, rv_expr_text(rule->when));
-        else if (rv_json_dup(rule->value, &copy, NULL) < 0)
+        else if (rv_json_dup(rule->value, &copy, RV_CODE_ONLY("copying fails without memory only, which rc says")) < 0)
             s->rc = RV_E_NOMEM;
         else
             add_value_take(s, copy);
@@ -144,7 +144,8 @@ static int route_sample(struct sampler *s)
         bool matches = false;
 
         if (rule->when) {
-            int rc = rv_expr_test(rule->when, &scope, &matches, NULL);
+            int rc = rv_expr_test(rule->when, &scope, &matches,
+                                  RV_CODE_ONLY("a value that does not fit the expression: the sample says nothing"));
 
             if (rc == RV_E_NOMEM)
                 s->rc = rc;
@@ -204,7 +205,8 @@ static int begin_branches(struct sampler *s, const struct rv_branches *list, boo
 
         active[i] = true;
         if (list->items[i].when)
-            rc = rv_expr_test(list->items[i].when, &scope, &active[i], NULL);
+            rc = rv_expr_test(list->items[i].when, &scope, &active[i],
+                              RV_CODE_ONLY("a value that does not fit the expression: the sample says nothing"));
         if (rc == RV_E_NOMEM)
             s->rc = rc;
         if (rc < 0 || s->is_foreign)
