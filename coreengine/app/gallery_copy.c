@@ -190,7 +190,10 @@ static int make_folder(const struct copy *c, struct part *p, rv_err **err)
 static bool is_there(const char *path, rv_str bytes)
 {
     rv_buf now = RV_BUF_INIT(MAX_FILE_BYTES);
-    bool same = access(path, F_OK) == 0 && rv_file_read(path, &now, NULL) == 0 && rv_str_eq(rv_buf_str(&now), bytes);
+    int rc = access(path, F_OK) == 0
+                 ? rv_file_read(path, &now, RV_CODE_ONLY("one that cannot be read is written, which says why"))
+                 : RV_E_NOT_FOUND;
+    bool same = rc == 0 && rv_str_eq(rv_buf_str(&now), bytes);
 
     rv_buf_fini(&now);
     return same;

@@ -139,7 +139,8 @@ static int go_on(struct rv_app_run *run, rv_store *store, const char *word, cons
 static int go_on_late(const struct rv_app *app, const char *run_word, const struct rv_app_observer *observer)
 {
     struct rv_app_result result;
-    int rc = rv_app_answer(app, run_word, NULL, observer, &result, NULL);
+    int rc = rv_app_answer(app, run_word, NULL, observer, &result,
+                           RV_CODE_ONLY("the answer is refused as late in any case; `runs recover` finds the run"));
 
     if (rc == 0)
         rv_app_result_fini(&result);

@@ -87,7 +87,8 @@ static void hint_built_in(const struct finder *f, const char *name, rv_err **err
     rv_str document;
 
     if (is_listed(f->l->pipeline, RV_APP_BUILT_IN) ||
-        rv_app_open_built_in(f->app, f->l->pipeline->dir, NULL, &plugins, NULL) < 0)
+        rv_app_open_built_in(f->app, f->l->pipeline->dir, NULL, &plugins,
+                             RV_CODE_ONLY("a hint on an error that is reported: without the list it has no hint")) < 0)
         return;
     for (size_t i = 0; rv_plugins_agent_at(plugins, i, &agent, &document, &capability); i++)
         if (strcmp(agent, name) == 0)
@@ -425,7 +426,8 @@ static void set_log_level(const struct rv_app *app, const struct rv_pipeline *p)
     for (const char *c = p->execution.log_level; *c && n + 1 < sizeof word; c++) /* TRACE to OFF */
         word[n++] = (char)(*c | 0x20);
     word[n] = '\0';
-    if (rv_log_level_of(word, &level, NULL) == 0)
+    if (rv_log_level_of(word, &level,
+                        RV_CODE_ONLY("loading has refused words that are not levels, with their place")) == 0)
         rv_log_set_level(app->log, level);
 }
 

@@ -28,7 +28,8 @@ static json_object *sample_list(json_object *schema, int depth)
     int64_t least = rv_json_int_or(schema, "minItems", 0);
 
     for (int64_t i = 0; list && i < least && i < MAX_SAMPLE; i++) {
-        if (rv_json_push_take(list, sample_of(items, depth + 1), NULL) < 0) {
+        if (rv_json_push_take(list, sample_of(items, depth + 1),
+                              RV_CODE_ONLY("without memory there is no sample: call_tool() says so")) < 0) {
             json_object_put(list);
             return NULL;
         }
@@ -48,7 +49,8 @@ static json_object *sample_object(json_object *schema, int depth)
         bool is_wanted = !required;
         for (size_t i = 0; required && i < json_object_array_length(required); i++)
             is_wanted = is_wanted || strcmp(json_object_get_string(json_object_array_get_idx(required, i)), key) == 0;
-        if (is_wanted && rv_json_set_take(obj, key, sample_of(value, depth + 1), NULL) < 0) {
+        if (is_wanted && rv_json_set_take(obj, key, sample_of(value, depth + 1),
+                                          RV_CODE_ONLY("without memory there is no sample: call_tool() says so")) < 0) {
             json_object_put(obj);
             return NULL;
         }
@@ -94,7 +96,8 @@ static void judge_reply(struct conform *c, const struct rv_tool_info *tool, cons
         app_conform_keep(c, kept[i]);
     if (!tool->output || rv_tool_reply_reports_error(reply))
         return;
-    int rc = rv_json_parse(reply, NULL, &value, NULL);
+    int rc = rv_json_parse(reply, NULL, &value,
+                           RV_CODE_ONLY("replies that are not JSON were refused before; want of memory is told below"));
     if (rc < 0) {
         c->rc = rc == RV_E_NOMEM ? rc : c->rc;
         return;
@@ -143,7 +146,11 @@ static int call_tool(struct conform *c, rv_plugins *p, const struct rv_tool_info
     if (!args)
         return RV_FAIL(err, RV_E_NOMEM, "make up arguments of tool \"%s\"", name);
     bool is_call = json_object_is_type(args, json_type_object);
-    int fits = is_call && tool->input ? rv_schema_check(tool->input, args, NULL) : 0;
+    int fits = is_call && tool->input
+                   ? rv_schema_check(
+                         tool->input, args,
+                         RV_CODE_ONLY("made-up arguments that do not fit are not sent; want of memory is told below"))
+                   : 0;
     if (fits == RV_E_NOMEM)
         rc = RV_FAIL(err, fits, "check arguments of tool \"%s\"", name);
     if (is_call && fits == 0) { /* else nothing is known of the call */

@@ -49,7 +49,8 @@ int app_mcp_task_read(rv_str id, struct mcp_task *out, rv_err **err)
     char name[RV_STORE_MAX_ID + 1];
 
     *out = (struct mcp_task){.kind = OFFER_QUERY};
-    int rc = app_mcp_state_read(id, DOMAIN, out->run, name, NULL);
+    int rc = app_mcp_state_read(id, DOMAIN, out->run, name,
+                                RV_CODE_ONLY("every id that it refuses is told to the client as an unknown task"));
     if (rc == 0 && read_kind(name, out))
         return 0;
     if (rc == RV_E_NOMEM)

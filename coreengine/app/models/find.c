@@ -119,7 +119,7 @@ static void read_models(struct rv_app_server *s, rv_str body)
     const struct rv_json_opts opts = {.max_bytes = MAX_LIST};
     json_object *list = NULL, *data = NULL;
 
-    int rc = rv_json_parse(body, &opts, &list, NULL);
+    int rc = rv_json_parse(body, &opts, &list, RV_CODE_ONLY("the problem of the server says it in words below"));
     s->problem = rc == RV_E_NOMEM ? "no memory to read its list of models" : "its list of models cannot be read";
     if (rc < 0)
         return;

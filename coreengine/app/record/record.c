@@ -288,11 +288,11 @@ static int begin_call(rv_recorder *r, bool is_model, const char *name, int64_t i
         return RV_E_NOMEM;
     if (!list) {
         list = json_object_new_array();
-        rc = rv_json_set_take(map, name, list, NULL);
+        rc = rv_json_set_take(map, name, list, RV_CODE_ONLY("it fails without memory only, which the caller notes"));
     }
     json_object *entry = rc == 0 ? json_object_new_object() : NULL;
     if (rc == 0)
-        rc = rv_json_push_take(list, entry, NULL);
+        rc = rv_json_push_take(list, entry, RV_CODE_ONLY("it fails without memory only, which the caller notes"));
     if (rc == 0)
         r->calls[r->n_calls++] = (struct rv_record_call){.id = id,
                                                          .start_us = start_us,
@@ -318,7 +318,8 @@ void rv_recorder_note_event(rv_recorder *r, const struct rv_effect *e, rv_str li
     bool is_model = e->emit == RV_EMIT_LLM_CALL_START, is_tool = e->emit == RV_EMIT_TOOL_CALL_START;
     if (!is_model && !is_tool)
         return;
-    int rc = rv_json_parse(line, NULL, &json, NULL);
+    int rc = rv_json_parse(line, NULL, &json,
+                           RV_CODE_ONLY("the engine's own line: it fails without memory only, which is noted below"));
     if (rc == 0 &&
         rv_json_get_text(json,
                          !is_model  ? "tool"

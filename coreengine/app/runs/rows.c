@@ -23,7 +23,11 @@ static json_object *read_json(rv_jw *w, rv_str text)
     const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_VALUE};
     json_object *json = NULL;
 
-    if (text.len && rv_json_parse(text, &opts, &json, NULL) == RV_E_NOMEM && w && w->out->rc == 0)
+    if (text.len &&
+        rv_json_parse(text, &opts, &json,
+                      RV_CODE_ONLY("text that is not JSON is shown as it is; want of memory fails the writer")) ==
+            RV_E_NOMEM &&
+        w && w->out->rc == 0)
         w->out->rc = RV_E_NOMEM;
     return json;
 }

@@ -45,7 +45,8 @@ static void put_json(rv_buf *b, rv_str json)
 {
     json_object *value = NULL;
 
-    int rc = rv_app_read_event(json, &value, NULL);
+    int rc = rv_app_read_event(
+        json, &value, RV_CODE_ONLY("text that is not JSON is shown as it is; want of memory fails the buffer"));
     if (rc == 0)
         put_value(b, value);
     else if (rc != RV_E_NOMEM)
@@ -82,7 +83,11 @@ static void put_request(struct story *s, const struct rv_effect *e)
 
     put_stage(s, e, b);
     rv_buf_puts(b, " asks ");
-    int rc = e->request ? rv_app_read_event((rv_str){e->request, e->request_len}, &request, NULL) : RV_E_INVALID;
+    int rc = e->request
+                 ? rv_app_read_event(
+                       (rv_str){e->request, e->request_len}, &request,
+                       RV_CODE_ONLY("an unreadable request is shown by its name; want of memory fails the buffer"))
+                 : RV_E_INVALID;
     if (rc < 0) {
         rv_buf_printf(b, "%s\n", e->name);
         if (rc == RV_E_NOMEM && b->rc == 0)

@@ -185,7 +185,8 @@ void rv_coverage_note_event(rv_coverage *c, const struct rv_effect *e, rv_str li
         e->emit == RV_EMIT_STAGE_COMPLETED && c->pipeline->agents[e->stage].routing.error_target != RV_TARGET_NONE;
     if (e->emit != RV_EMIT_ROUTING_DECISION && !ended)
         return;
-    int rc = rv_json_parse(line, &opts, &event, NULL);
+    int rc =
+        rv_json_parse(line, &opts, &event, RV_CODE_ONLY("the collector keeps the code and reports it with its count"));
     if (rc < 0) {
         c->rc = rc;
         return;

@@ -52,7 +52,9 @@ int app_test_recent_list(const struct rv_test_recent *recent, json_object *list,
         const char *line = recent->lines[i % RV_TEST_RECENT];
         json_object *event = NULL;
         rv_buf text = RV_BUF_INIT(MAX_KEPT_BYTES);
-        if (line && line[0] == '{' && rv_json_parse(rv_str_of(line), NULL, &event, NULL) == 0)
+        if (line && line[0] == '{' &&
+            rv_json_parse(rv_str_of(line), NULL, &event,
+                          RV_CODE_ONLY("an event that cannot be read is listed as its line")) == 0)
             describe(event, &text);
         else
             rv_buf_puts(&text, line ? line : "");

@@ -261,7 +261,8 @@ static void take_tool_result(struct work_job *j, const rv_envelope *env)
     json_object *outputs = NULL, *error;
     const char *message = NULL;
 
-    if (rv_envelope_build_outputs(env, &outputs, NULL) < 0) {
+    if (rv_envelope_build_outputs(env, &outputs, RV_CODE_ONLY("it fails without memory only, which the task is told")) <
+        0) {
         app_work_not_done(j, "no memory to read the result of the tool");
         return;
     }
@@ -283,7 +284,8 @@ static void take_response(struct work_job *j, rv_str response)
     json_object *o = NULL;
     rv_jw w = rv_jw_on(&j->result);
 
-    int rc = rv_json_parse(response, NULL, &o, NULL);
+    int rc = rv_json_parse(response, NULL, &o,
+                           RV_CODE_ONLY("text that is not JSON is the result; want of memory is told to the task"));
     if (rc == RV_E_NOMEM) {
         app_work_not_done(j, "no memory to read the response of the run");
     } else if (rc == 0 && json_object_is_type(o, json_type_object)) {

@@ -412,7 +412,9 @@ static void take_dream(struct work_job *j, enum rv_run_status status, const rv_e
     json_object *o = NULL;
 
     app_dream_result(j->run, &j->dream, status, env, &j->result);
-    int rc = j->result.rc < 0 ? j->result.rc : rv_json_parse(rv_buf_str(&j->result), NULL, &o, NULL);
+    int rc = j->result.rc < 0 ? j->result.rc
+                              : rv_json_parse(rv_buf_str(&j->result), NULL, &o,
+                                              RV_CODE_ONLY("the task is told below why its result is missing"));
     if (rc == 0) {
         rv_buf_clear(&j->result);
         app_work_take_object(j, o);

@@ -127,7 +127,8 @@ void app_work_tell_done(rv_store *store, struct work_job *first)
     for (const struct work_job *j = first; j; j = j->next)
         if (is_done(j))
             ends[i++] = (struct rv_task_end){lease_of(j), rv_buf_str(&j->result), false};
-    if (rv_store_complete_tasks(store, ends, n, rv_app_now_us(), NULL) == 0) {
+    if (rv_store_complete_tasks(store, ends, n, rv_app_now_us(),
+                                RV_CODE_ONLY("app_work_tell_end() tells them then, or reports why not")) == 0) {
         i = 0;
         for (struct work_job *j = first; j; j = j->next)
             if (is_done(j))
