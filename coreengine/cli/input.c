@@ -32,7 +32,8 @@ static int read_state(const char *path, json_object **out, rv_err **err)
 /* The value of an assignment: JSON if it reads as such, else the text itself. */
 static int assigned_value(const char *text, json_object **out, rv_err **err)
 {
-    int rc = rv_json_parse(rv_str_of(text), NULL, out, NULL);
+    int rc = rv_json_parse(rv_str_of(text), NULL, out,
+                           RV_CODE_ONLY("text that is not JSON is a value as text; want of memory is told below"));
 
     if (rc == 0)
         return 0;

@@ -214,7 +214,8 @@ void cli_outlet_open(rv_log *log)
     outlet.ends = false;
     memset(outlet.failed, 0, sizeof outlet.failed);
     RV_IGNORE(rv_log_never_wait(log, NULL), "without memory its records wait for their reader");
-    is_open = rv_thread_start(write_what_comes, NULL, &outlet.thread, NULL) == 0;
+    is_open = rv_thread_start(write_what_comes, NULL, &outlet.thread,
+                              RV_CODE_ONLY("without the thread output is written by the one that has it")) == 0;
 }
 
 bool cli_outlet_put(int fd, rv_str text)

@@ -151,7 +151,9 @@ rv_progress *cli_progress_new(const struct rv_cli *cli, const struct rv_pipeline
     pthread_cond_init(&g->wake, &steady);
     pthread_condattr_destroy(&steady);
     if (live)
-        g->has_thread = rv_thread_start(redraw, g, &g->thread, NULL) == 0;
+        g->has_thread =
+            rv_thread_start(redraw, g, &g->thread,
+                            RV_CODE_ONLY("without the thread the line stands still; what ended is printed")) == 0;
     return g;
 }
 
@@ -214,7 +216,8 @@ void cli_progress_event(rv_progress *p, const struct rv_effect *e, rv_str line)
     struct rv_app_spent spent;
     int64_t at = 0;
 
-    if (!p || rv_app_read_event(line, &json, NULL) < 0)
+    if (!p || rv_app_read_event(line, &json,
+                                RV_CODE_ONLY("without memory to read the event it is not shown; the store has it")) < 0)
         return;
     if (!rv_json_get_text(json, "time", &time) || !rv_time_read(rv_str_of(time), &at))
         at = rv_app_now_us();

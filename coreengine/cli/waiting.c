@@ -91,7 +91,8 @@ void cli_write_resume(const struct rv_cli *cli, const struct rv_pending *pending
     if (is_due)
         rv_buf_puts(b, "   # it goes on by the time-out");
     else if (rv_interrupt_kind_of(rv_str_of(pending->kind), &kind, NULL) == 0 &&
-             rv_json_parse(pending->body, &opts, &body, NULL) == 0)
+             rv_json_parse(pending->body, &opts, &body,
+                           RV_CODE_ONLY("a hint: for a damaged question the command is shown without an answer")) == 0)
         write_after_blank(kind, rv_json_get_obj(body, "data"), b);
     rv_buf_putc(b, '\n');
     json_object_put(body);

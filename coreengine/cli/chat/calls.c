@@ -29,7 +29,11 @@ int cli_chat_hide(json_object *tree)
         if (rc < 0)
             return rc;
         if (value && rv_is_secret_name(rv_str_of(key)))
-            rc = rv_json_set_text(tree, key, HIDDEN, NULL); /* the key is there: the walk goes on */
+            rc = rv_json_set_text(
+                tree, key, HIDDEN,
+                RV_CODE_ONLY(
+                    "it fails without memory only: the call is shown without arguments")); /* the key is there: the walk
+                                                                                              goes on */
         else
             rc = cli_chat_hide(value);
     }
@@ -80,7 +84,10 @@ void cli_chat_write_call(rv_str tool, rv_str arguments, rv_buf *b)
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     json_object *object = NULL;
 
-    if (rv_json_parse(arguments, NULL, &object, NULL) == 0 && json_object_is_type(object, json_type_object))
+    if (rv_json_parse(arguments, NULL, &object,
+                      RV_CODE_ONLY("arguments that are not JSON are shown as text, with their secrets left out")) ==
+            0 &&
+        json_object_is_type(object, json_type_object))
         write_arguments(object, &text);
     else
         write_cut(arguments, &text);

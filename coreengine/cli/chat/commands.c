@@ -164,7 +164,10 @@ static void write_words(const struct rv_cli *cli, const char *who, const struct 
     if (m->status && strcmp(m->status, rv_turn_status_text(RV_TURN_COMPLETED)) != 0)
         rv_buf_printf(b, "%s[%s]", m->content.len ? "  " : "", m->status);
     rv_buf_putc(b, '\n');
-    int rc = is_answer ? 0 : cli_chat_attached_of(m, &attached, NULL);
+    int rc = is_answer
+                 ? 0
+                 : cli_chat_attached_of(
+                       m, &attached, RV_CODE_ONLY("damaged metadata name no files; want of memory fails the buffer"));
     if (rc == RV_E_NOMEM && b->rc == 0)
         b->rc = rc;
     if (!is_answer && rc == 0)

@@ -52,7 +52,8 @@ static void offer_files(const struct search *s)
         rv_buf_putc(&pattern, s->begins.ptr[i]);
     }
     rv_buf_putc(&pattern, '*');
-    if (rv_buf_check(&pattern, "a path", NULL) == 0 && glob(rv_buf_cstr(&pattern), GLOB_MARK, NULL, &found) == 0)
+    if (rv_buf_check(&pattern, "a path", RV_CODE_ONLY("a word too long for a path completes to nothing")) == 0 &&
+        glob(rv_buf_cstr(&pattern), GLOB_MARK, NULL, &found) == 0)
         for (size_t i = 0; i < found.gl_pathc; i++)
             if (!strpbrk(found.gl_pathv[i], " \t\\\"'") && rv_utf8_valid(rv_str_of(found.gl_pathv[i]), NULL))
                 offer(s, found.gl_pathv[i]);

@@ -15,10 +15,13 @@
 
 static int path_of(rv_buf *out)
 {
-    int rc = rv_app_find_state_folder(out, NULL);
+    int rc =
+        rv_app_find_state_folder(out, RV_CODE_ONLY("without a folder for it no line is kept, and the chat goes on"));
 
     rv_buf_puts(out, "/chat-lines");
-    return rc < 0 ? rc : rv_buf_check(out, "path", NULL);
+    return rc < 0
+               ? rc
+               : rv_buf_check(out, "path", RV_CODE_ONLY("a path that is too long keeps no line, and the chat goes on"));
 }
 
 static int note_mode(void *self, const struct rv_tenant_key *key, rv_err **err)
@@ -37,7 +40,10 @@ bool cli_chat_recall_keeps(const struct rv_cli_chat *c)
 
     if (cli_flag(c->cli, "no-store"))
         return false;
-    return rv_store_list_tenant_keys(c->in.store, NULL, note_mode, &encrypted, NULL) == 0 && !encrypted;
+    return rv_store_list_tenant_keys(
+               c->in.store, NULL, note_mode, &encrypted,
+               RV_CODE_ONLY("where it is not known that nothing is encrypted, no line is kept")) == 0 &&
+           !encrypted;
 }
 
 /* --- reading --- */
@@ -96,7 +102,7 @@ void cli_chat_recall_load(rv_chat_edit *e)
     rv_buf path = RV_BUF_INIT(PATH_MAX), text = RV_BUF_INIT(MAX_FILE);
 
     if (path_of(&path) == 0 && access(rv_buf_cstr(&path), R_OK) == 0 &&
-        rv_file_read(rv_buf_cstr(&path), &text, NULL) == 0) {
+        rv_file_read(rv_buf_cstr(&path), &text, RV_CODE_ONLY("without it the arrow keys offer fewer lines")) == 0) {
         rv_str all = rv_buf_str(&text);
         size_t from = beginning(all);
         rv_str newest = {all.ptr + from, all.len - from};
@@ -114,7 +120,8 @@ void cli_chat_recall_add(rv_str line)
 {
     rv_buf path = RV_BUF_INIT(PATH_MAX), text = RV_BUF_INIT(2 * MAX_LINE + 1);
 
-    if (line.len > MAX_LINE || path_of(&path) < 0 || rv_file_make_folders(rv_buf_cstr(&path), NULL) < 0)
+    if (line.len > MAX_LINE || path_of(&path) < 0 ||
+        rv_file_make_folders(rv_buf_cstr(&path), RV_CODE_ONLY("this line is not offered again")) < 0)
         goto done;
     for (size_t i = 0; i < line.len; i++) {
         if (line.ptr[i] == '\n' || line.ptr[i] == '\\')

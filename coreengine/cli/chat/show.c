@@ -453,7 +453,8 @@ void cli_chat_show_event(rv_chat_show *s, const struct rv_effect *e, rv_str line
 {
     json_object *event = NULL;
 
-    if (rv_app_read_event(line, &event, NULL) < 0)
+    if (rv_app_read_event(line, &event,
+                          RV_CODE_ONLY("without memory to read the event it is not shown; the store has it")) < 0)
         return;
     bool failed = rv_json_text_or(event, "error", "")[0] != '\0';
     if (e->emit == RV_EMIT_PIPELINE_STARTED)

@@ -234,7 +234,10 @@ static void write_markdown(const struct rv_message *m, rv_buf *b)
     rv_buf_printf(b, "\n## %s\n\n", who);
     rv_buf_add_str(b, rv_str_trim(m->content));
     rv_buf_putc(b, '\n');
-    int rc = is_type(m, RV_MESSAGE_USER) ? cli_chat_attached_of(m, &json, NULL) : 0;
+    int rc = is_type(m, RV_MESSAGE_USER)
+                 ? cli_chat_attached_of(m, &json,
+                                        RV_CODE_ONLY("damaged metadata name no files; want of memory fails the buffer"))
+                 : 0;
     if (rc == RV_E_NOMEM && b->rc == 0)
         b->rc = rc;
     if (rc == 0 && json) {

@@ -176,7 +176,8 @@ static void say_what_is_left(struct rv_app_sources *sources, const char *name, r
 {
     struct rv_agents_found found;
 
-    if (rv_agents_find(sources->agents, &sources->scope, name, &found, NULL) == 0) {
+    if (rv_agents_find(sources->agents, &sources->scope, name, &found,
+                       RV_CODE_ONLY("an addition to what was done: without it the line ends there")) == 0) {
         rv_buf_puts(b, "; its name now means the one ");
         cli_write_source(&found, b);
     }
@@ -187,7 +188,9 @@ static void hint_at_shared(struct rv_app_sources *sources, const char *name, rv_
 {
     struct rv_agents_found found;
 
-    if (sources->scope.user && rv_agents_find(sources->agents, &sources->scope, name, &found, NULL) == 0 &&
+    if (sources->scope.user &&
+        rv_agents_find(sources->agents, &sources->scope, name, &found,
+                       RV_CODE_ONLY("a hint on an error that is reported: without what remains it has no hint")) == 0 &&
         strcmp(found.source, "store") == 0)
         rv_err_set_hint(err, "the name refers to the one in the store that all users share: --shared deletes it");
 }

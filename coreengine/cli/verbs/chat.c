@@ -218,7 +218,8 @@ int cli_chat_enter(struct rv_cli_chat *c, const char *session, const char *agent
     struct rv_agents_found found;
     int rc = rv_app_chat_enter(&c->in, session, agent, err);
 
-    if (rc == 0 && rv_agents_find(c->in.agents, &own, rv_chat_agent(c->in.chat), &found, NULL) == 0)
+    if (rc == 0 && rv_agents_find(c->in.agents, &own, rv_chat_agent(c->in.chat), &found,
+                                  RV_CODE_ONLY("the chat found it above; this only warns of another")) == 0)
         cli_warn_hidden(c->in.agents, rv_chat_agent(c->in.chat), &found);
     return rc;
 }

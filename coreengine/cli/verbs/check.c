@@ -64,8 +64,9 @@ void cli_write_proof(const struct rv_pipeline *p, const struct rv_app_proved *pr
 static bool read_dollars(const char *text, double *out)
 {
     json_object *value = NULL;
-    bool is_good = rv_json_parse(rv_str_of(text), NULL, &value, NULL) == 0 && rv_json_is_number(value) &&
-                   json_object_get_double(value) >= 0;
+    bool is_good = rv_json_parse(rv_str_of(text), NULL, &value,
+                                 RV_CODE_ONLY("the caller says that the text is not an amount of dollars")) == 0 &&
+                   rv_json_is_number(value) && json_object_get_double(value) >= 0;
 
     if (is_good)
         *out = json_object_get_double(value);

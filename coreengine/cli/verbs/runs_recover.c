@@ -125,7 +125,9 @@ static int recover_one(struct rv_cli *cli, const struct rv_app_unfinished *x, bo
     }
     int status = rc < 0 ? cli_report(cli, err) : rc;
     *left = false;
-    if (status == RV_EXIT_USAGE && rv_store_get_run(cli->store, &cli->app.scope, x->id, &row, NULL) == 0) {
+    if (status == RV_EXIT_USAGE &&
+        rv_store_get_run(cli->store, &cli->app.scope, x->id, &row,
+                         RV_CODE_ONLY("why the run does not go on is reported above, and that counts")) == 0) {
         *left = rv_app_recovery_of(&row, rv_app_now_us(), &patience_us) != RV_APP_RECOVERY_LEFT;
         rv_run_row_fini(&row);
     }

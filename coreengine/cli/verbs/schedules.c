@@ -204,7 +204,8 @@ static void write_time(struct listing *l, const struct rv_schedule_row *row, int
         cli_table_add_text(l->list.table, NULL);
         return;
     }
-    if (rv_zones_get(l->zones, rv_str_of(row->zone), &zone, NULL) < 0)
+    if (rv_zones_get(l->zones, rv_str_of(row->zone), &zone,
+                     RV_CODE_ONLY("a zone that is unknown here: the time is shown as UTC, and says so")) < 0)
         zone = rv_zone_utc(); /* `show` says that its zone is unknown */
     rv_zone_format(zone, us, text);
     cli_table_add_text(l->list.table, text);

@@ -260,7 +260,10 @@ static void put_object(rv_buf *b, int depth, const char *key, rv_str text, bool 
     const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_VALUE};
     json_object *json = NULL;
 
-    int rc = text.len > 0 ? rv_json_parse(text, &opts, &json, NULL) : RV_E_PARSE;
+    int rc = text.len > 0
+                 ? rv_json_parse(text, &opts, &json,
+                                 RV_CODE_ONLY("text that is not JSON is left out; want of memory fails the buffer"))
+                 : RV_E_PARSE;
     if (rc == RV_E_NOMEM && b->rc == 0)
         b->rc = rc;
     if (rc < 0)

@@ -40,7 +40,7 @@ static void write_offers(rv_str json, rv_buf *b)
 {
     struct rv_needs offers;
 
-    int rc = rv_needs_read(json, &offers, NULL);
+    int rc = rv_needs_read(json, &offers, RV_CODE_ONLY("the listing says in its place that the offers cannot be read"));
     if (rc < 0) {
         rv_buf_puts(b, "  its offers cannot be read");
         b->rc = rc == RV_E_NOMEM && b->rc == 0 ? rc : b->rc;
