@@ -142,7 +142,10 @@ json_object *rv_tool_build_reported_error(rv_str reply)
     /* Without one of these words it cannot; looking is cheaper than parsing. */
     if (!reply.len || (!memmem(reply.ptr, reply.len, "\"status\"", 8) && !memmem(reply.ptr, reply.len, "\"error\"", 7)))
         return NULL;
-    if (rv_json_parse(reply, NULL, &raw, NULL) < 0 || rv_tool_result_normalize(raw, &standard, NULL) < 0 ||
+    if (rv_json_parse(reply, NULL, &raw,
+                      RV_CODE_ONLY("a reply that is not JSON reports no error; the core judges it")) < 0 ||
+        rv_tool_result_normalize(
+            raw, &standard, RV_CODE_ONLY("a reply that is not an object reports no error; the core judges it")) < 0 ||
         !rv_json_get_text(standard, "status", &status) || strcmp(status, "error") != 0) {
         json_object_put(standard);
         standard = NULL;

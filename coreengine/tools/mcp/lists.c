@@ -162,7 +162,9 @@ int mcptools_lists_put(rv_mcp_lists *l, const struct rv_mcp_server_config *s, in
 void mcptools_lists_drop(rv_mcp_lists *l, const struct rv_mcp_server_config *s)
 {
     char key[RV_HASH_MAX];
-    bool is_known = mcptools_identity(s, key, NULL) == 0;
+    bool is_known =
+        mcptools_identity(s, key,
+                          RV_CODE_ONLY("without a key for the list all of them are dropped, and asked for again")) == 0;
 
     pthread_mutex_lock(&l->lock);
     l->n_changes++;

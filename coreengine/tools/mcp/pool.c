@@ -191,7 +191,11 @@ static void close_connection(struct mcp_connection *c)
 static int begin(struct mcp_connection *c, rv_err **err)
 {
     json_object *roots = NULL;
-    int rc = c->server->roots.is_set ? mcptools_mcp_roots(c->server, &roots, NULL) : 0;
+    int rc = c->server->roots.is_set
+                 ? mcptools_mcp_roots(
+                       c->server, &roots,
+                       RV_CODE_ONLY("open_link() reports a root that is missing; want of memory is told below"))
+                 : 0;
     const struct rv_mcp_client_opts opts = {.server = c->server->name,
                                             .era = c->era,
                                             .elicits = c->server->elicitation,

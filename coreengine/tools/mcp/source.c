@@ -31,7 +31,8 @@ static bool identity(void *self, rv_str name, char out[RV_HASH_MAX])
     const struct rv_tool_info *info = NULL;
     const struct rv_mcp_tool *tool = t ? rv_mcp_catalog_find(t->catalog, name, &info) : NULL;
 
-    return tool && mcptools_identity(tool->server, out, NULL) == 0;
+    return tool && mcptools_identity(tool->server, out,
+                                     RV_CODE_ONLY("false: calls of the tool are not counted for its health")) == 0;
 }
 
 static const char *const *names(void *self, size_t *n)
@@ -142,7 +143,8 @@ static void on_done(struct rv_mcp_call *call, const struct rv_mcp_out *out)
         say_asks(c, out->result, &reply);
     } else if (json_object_is_type(out->result, json_type_array)) { /* of a list in pages */
         list = json_object_new_object();
-        if (list && rv_json_set_ref(list, "items", out->result, NULL) == 0)
+        if (list && rv_json_set_ref(list, "items", out->result,
+                                    RV_CODE_ONLY("it fails without memory only, which the reply says")) == 0)
             say_result(c, list, &reply);
         else
             say_trouble(c->tool, &(struct rv_mcp_trouble){.code = "local_failure", .text = "no memory"}, &reply);

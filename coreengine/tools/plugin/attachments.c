@@ -25,7 +25,9 @@ static void read_all(struct rv_plugin_attached *a, const char *args)
     json_object *request = NULL, *list = NULL;
 
     a->is_read = true;
-    int rc = rv_json_parse(rv_str_of(args), &opts, &a->args, NULL);
+    int rc =
+        rv_json_parse(rv_str_of(args), &opts, &a->args,
+                      RV_CODE_ONLY("arguments that are not JSON have no attachments; is_short says want of memory"));
     a->is_short = rc == RV_E_NOMEM;
     if (rc < 0 || !json_object_is_type(a->args, json_type_object))
         return;

@@ -245,7 +245,9 @@ static bool send_piece(void *self, rv_str json)
     RV_AUTO(rv_buf_fini) rv_buf head = RV_BUF_INIT(64);
 
     rv_buf_puts(&head, "{\"emit\":true}");
-    return channel_send(&call->host->channel, &head, json, NULL, NULL) < 0;
+    return channel_send(&call->host->channel, &head, json, NULL,
+                        RV_CODE_ONLY("true tells the function to stop; the engine notices that the channel is gone")) <
+           0;
 }
 
 static void send_progress(void *self, const struct rv_tool_progress *p)
@@ -401,8 +403,10 @@ int rv_plugin_serve(int fd)
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     fcntl(fd + 1, F_SETFD, FD_CLOEXEC);
     channel_init(&h.channel, fd, RV_CHANNEL_MAX_ARGS);
-    while ((rc = channel_receive(&h.channel, &frame, NULL, NULL)) == 0) {
-        rc = answer(&h, &frame, NULL);
+    while ((rc = channel_receive(
+                &h.channel, &frame, NULL,
+                RV_CODE_ONLY("the code is the exit status; the engine reports how the process ended"))) == 0) {
+        rc = answer(&h, &frame, RV_CODE_ONLY("the code is the exit status; the engine reports how the process ended"));
         json_object_put(frame.head);
         if (rc < 0)
             break;

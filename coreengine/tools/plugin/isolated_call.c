@@ -339,7 +339,9 @@ static bool comes_back(struct exchange *t)
     const struct rv_wait grace = {channel_now_us() + GRACE_US, NULL};
 
     t->pieces->enough = true;
-    return (t->told || tell_enough(t, &grace, NULL) == 0) && hear(t, &grace, NULL) == 0;
+    return (t->told ||
+            tell_enough(t, &grace, RV_CODE_ONLY("a process that does not come back is ended, and told")) == 0) &&
+           hear(t, &grace, RV_CODE_ONLY("a process that does not come back is ended, and told")) == 0;
 }
 
 static int fail_dead(const struct rv_plugin_entry *e, const struct rv_plugin_call *call, struct rv_process *c,

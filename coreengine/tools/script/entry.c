@@ -166,7 +166,8 @@ static void make_stage(struct script_reader *r, struct script_raw_entry *raw, st
         raw->output = json_object_new_object();
     if (raw->outcome != RV_UNSET &&
         (!raw->output ||
-         rv_json_set_text(raw->output, "outcome", rv_outcome_text((enum rv_outcome)raw->outcome), NULL) < 0))
+         rv_json_set_text(raw->output, "outcome", rv_outcome_text((enum rv_outcome)raw->outcome),
+                          RV_CODE_ONLY("setting a member fails without memory only, which rc says")) < 0))
         r->keys.rc = RV_E_NOMEM;
     rv_jw_obj(&w);
     if (raw->output)

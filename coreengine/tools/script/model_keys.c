@@ -97,7 +97,8 @@ static void read_opaque(struct rv_key_reader *r, const struct rv_node *node, voi
     json_object *json = NULL;
 
     if (node->kind == RV_NODE_STR) {
-        int rc = rv_json_parse(node->text, NULL, &json, NULL);
+        int rc = rv_json_parse(node->text, NULL, &json,
+                               RV_CODE_ONLY("a finding says that it is not an object; want of memory is told below"));
         bool is_object = rc == 0 && json_object_is_type(json, json_type_object);
         json_object_put(json);
         if (rc == RV_E_NOMEM)

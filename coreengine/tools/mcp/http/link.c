@@ -80,7 +80,8 @@ static void end_session(struct web *w)
         return;
     x->is_end = true;
     set_timer(w, on_grace_over, GRACE_MS);
-    if (web_exchange_start(x, NULL) < 0)
+    if (web_exchange_start(
+            x, RV_CODE_ONLY("a farewell: a server that does not hear it ends the session by its own time")) < 0)
         web_exchange_drop(x);
 }
 
@@ -131,7 +132,7 @@ void web_open_stream(struct web *w)
     if (!x)
         return;
     x->is_stream = true;
-    if (web_exchange_start(x, NULL) < 0) /* the stream is an extra: requests have their answers without it */
+    if (web_exchange_start(x, RV_CODE_ONLY("the stream is an extra: requests have their answers without it")) < 0)
         web_exchange_drop(x);
 }
 

@@ -106,7 +106,8 @@ static bool has_newer(rv_mcp_tokens *t)
     rv_buf token = RV_BUF_INIT(RV_OAUTH_MAX_TOKEN);
     json_object *fresh = NULL;
 
-    if (read_file(t->texts[FILE_NAME], &fresh, NULL) < 0)
+    if (read_file(t->texts[FILE_NAME], &fresh,
+                  RV_CODE_ONLY("without a newer token the login goes on, and reports its own trouble")) < 0)
         return false;
     bool is_newer = rv_json_get_text(fresh, "access_token", &theirs) && !rv_str_is(rv_buf_str(&t->refused), theirs) &&
                     rv_oauth_read_token(fresh, now_us(t), &token);
@@ -147,7 +148,8 @@ static void finish(rv_mcp_tokens *t, rv_err *problem)
         problem = NULL;
     } else if (!problem)
         RV_IGNORE(save(t, &problem), "problem says it");
-    else if (rv_oauth_note(t->kept, rv_buf_str(&t->challenge), NULL) == 0)
+    else if (rv_oauth_note(t->kept, rv_buf_str(&t->challenge),
+                           RV_CODE_ONLY("without the note a login asks for the usual scopes")) == 0)
         RV_IGNORE(save(t, NULL), "without the note a login asks for the usual scopes");
     if (problem) {
         rv_err_write_chain(problem, &why);
