@@ -130,7 +130,8 @@ static int key_of(struct sql_store *st, rv_sql_stmt *stmt, struct rv_tenant_key 
     if (lacked)
         return RV_FAIL(err, RV_E_NOMEM, "list keys");
     if (!out->id || !out->tenant || !out->status || !out->algorithm || !out->master ||
-        rv_encryption_mode_of(mode, &out->mode, NULL) < 0)
+        rv_encryption_mode_of(mode, &out->mode,
+                              RV_CODE_ONLY("an unknown mode in a row is reported as damage of the store")) < 0)
         return store_damaged(st, err, "a key of a tenant is damaged");
     return 0;
 }

@@ -423,7 +423,8 @@ static bool put_json(rv_jw *w, const char *key, rv_str text)
     const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_VALUE, .max_depth = RV_STATE_MAX_DEPTH};
     json_object *json = NULL;
 
-    int rc = rv_json_parse(text, &opts, &json, NULL);
+    int rc = rv_json_parse(text, &opts, &json,
+                           RV_CODE_ONLY("text that is not JSON is shown as text; want of memory fails the writer"));
     if (rc == RV_E_NOMEM && w->out->rc == 0)
         w->out->rc = RV_E_NOMEM;
     bool is_tree =
@@ -455,7 +456,8 @@ static void put_members(rv_jw *w, rv_str body)
     const struct rv_json_opts opts = {.max_bytes = RV_STORE_MAX_BODY};
     json_object *json = NULL;
 
-    int rc = rv_json_parse(body, &opts, &json, NULL);
+    int rc = rv_json_parse(body, &opts, &json,
+                           RV_CODE_ONLY("a body that is not JSON is shown as text; want of memory fails the writer"));
     if (rc == RV_E_NOMEM && w->out->rc == 0)
         w->out->rc = RV_E_NOMEM;
     if (rc == 0 && json_object_is_type(json, json_type_object)) {

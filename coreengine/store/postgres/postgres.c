@@ -73,10 +73,11 @@ static void connect_ear(struct postgres *st)
     if (st->is_deaf || now < st->listen_at_ns)
         return;
     st->listen_at_ns = now + PAUSE_MS * RV_NS_PER_MS;
-    if (store_pg_connect(ear, now + WITHIN_MS * RV_NS_PER_MS, true, NULL) < 0)
+    if (store_pg_connect(ear, now + WITHIN_MS * RV_NS_PER_MS, true, RV_CODE_ONLY("without it the caller polls")) < 0)
         return;
     snprintf(sql, sizeof sql, "LISTEN \"%s\"", ear->schema);
-    int rc = store_pg_exec(ear, sql, store_pg_now_ns() + WITHIN_MS * RV_NS_PER_MS, "listen", NULL);
+    int rc = store_pg_exec(ear, sql, store_pg_now_ns() + WITHIN_MS * RV_NS_PER_MS, "listen",
+                           RV_CODE_ONLY("without it the caller polls"));
     st->is_deaf = rc < 0 && ear->conn;
     if (rc < 0)
         store_pg_disconnect(ear, NULL);
@@ -172,7 +173,10 @@ static int64_t size(struct sql_store *base)
 {
     struct postgres *st = (struct postgres *)base;
     rv_sql_stmt *stmt = &store_pg_stmt(st, PG_SIZE)->base;
-    int64_t bytes = sql_step(stmt, "count", NULL) == 1 ? sql_int_at(stmt, 0) : 0;
+    int64_t bytes =
+        sql_step(stmt, "count", RV_CODE_ONLY("0 is the documented answer of a server that cannot tell")) == 1
+            ? sql_int_at(stmt, 0)
+            : 0;
 
     sql_done(stmt);
     return bytes;

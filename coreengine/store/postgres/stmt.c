@@ -200,7 +200,8 @@ rv_sql_stmt *postgres_prepare(struct sql_store *base, const rv_buf *sql)
         return NULL;
     stmt->base.st = base;
     stmt->id = -++((struct postgres *)base)->n_texts;
-    if (translate(stmt, rv_buf_cstr(sql), "", NULL) < 0) {
+    if (translate(stmt, rv_buf_cstr(sql), "",
+                  RV_CODE_ONLY("NULL is want of memory to all callers, and texts of statements are bounded")) < 0) {
         free(stmt);
         return NULL;
     }

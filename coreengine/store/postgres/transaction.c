@@ -191,8 +191,9 @@ void store_pg_abandon(struct postgres *st)
     st->is_spoilt = st->is_first = st->is_patient = st->tells = st->is_losable = false;
     if (!st->conn || !was_open)
         return;
-    if (store_pg_send_id(st, SQL_ROLLBACK, "roll back", NULL) < 0 &&
-        st->conn) /* no memory; the server rolls back, too */
+    if (store_pg_send_id(st, SQL_ROLLBACK, "roll back",
+                         RV_CODE_ONLY("the connection is dropped below, by which the server rolls back, too")) < 0 &&
+        st->conn)
         store_pg_disconnect(st, "a transaction could not be rolled back");
     if (st->conn)
         store_pg_push(st);

@@ -234,7 +234,8 @@ static void undo_what_was_begun(struct sqlite *st)
 
     rv_buf_printf(&journal, "%s-journal", st->base.path);
     if (journal.rc == 0 && access(rv_buf_cstr(&journal), F_OK) == 0 &&
-        connect_to(st, st->base.path, SQLITE_OPEN_READWRITE, NULL) == 0)
+        connect_to(st, st->base.path, SQLITE_OPEN_READWRITE,
+                   RV_CODE_ONLY("opening the store, which follows, says what is wrong with the file")) == 0)
         RV_IGNORE(sqlite_exec(st, "SELECT count(*) FROM sqlite_schema", "look", NULL), "opening says what is wrong");
     disconnect(st);
     rv_buf_fini(&journal);

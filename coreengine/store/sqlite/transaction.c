@@ -34,7 +34,9 @@ static void abandon(struct sqlite *st)
 {
     if (sqlite3_get_autocommit(st->link->db))
         return;
-    if (run_id(st, SQL_ROLLBACK, "roll back", NULL) < 0 && !sqlite3_get_autocommit(st->link->db))
+    if (run_id(st, SQL_ROLLBACK, "roll back",
+               RV_CODE_ONLY("it is tried once more below; why the transaction failed is reported")) < 0 &&
+        !sqlite3_get_autocommit(st->link->db))
         sqlite3_exec(st->link->db, "ROLLBACK", NULL, NULL, NULL);
 }
 

@@ -22,7 +22,7 @@ int64_t sqlite_size(struct sql_store *base)
 
     if (st->is_memory)
         return sqlite_number(st, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", &bytes,
-                             "count", NULL) < 0
+                             "count", RV_CODE_ONLY("0 is the documented answer when the size is not known")) < 0
                    ? 0
                    : bytes;
     if (stat(st->base.path, &info) == 0)
