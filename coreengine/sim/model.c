@@ -160,7 +160,8 @@ int sim_script_answer(struct sim_seed *s, const struct rv_effect *e, enum rv_scr
         return 0;
     if (kind == RV_SCRIPT_HOOK && !rv_script_has_hook(s->subject->script, rv_str_of(e->name), from.stage))
         return 0;
-    int rc = rv_script_next(s->subject->script, &from, &reply, NULL);
+    int rc = rv_script_next(s->subject->script, &from, &reply,
+                            RV_CODE_ONLY("without an entry an answer is made up; want of memory is told below"));
     if (rc == RV_E_NOMEM)
         return RV_FAIL(err, rc, "ask the script");
     if (rc < 0)

@@ -177,7 +177,9 @@ static bool holds(struct sim_seed *s, const struct rv_rule *rule, json_object *o
     if (!env)
         return true;
     struct rv_scope scope = rv_stage_scope_init(&values, s->subject->pipeline, env, obj, false);
-    int rc = rv_expr_test(rule->when, &scope, &yes, NULL);
+    int rc =
+        rv_expr_test(rule->when, &scope, &yes,
+                     RV_CODE_ONLY("a rule that does not fit the output is not met; the tape keeps want of memory"));
     rv_stage_scope_fini(&values);
     if (rc == RV_E_NOMEM)
         s->tape.rc = rc; /* the rule is just not met for any other reason */

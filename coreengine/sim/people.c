@@ -299,7 +299,10 @@ int sim_people(struct sim_seed *s, rv_err **err)
         return 0;
     }
     /* The lease ended with the pause: to answer, a process opens the run again, mostly another one. */
-    rc = s->journal ? rv_journal_release(s->journal, NULL) : 0;
+    rc = s->journal
+             ? rv_journal_release(s->journal,
+                                  RV_CODE_ONLY("a lease that was lost needs no release; want of memory is told below"))
+             : 0;
     rv_journal_free(s->journal);
     s->journal = NULL;
     if (rc == RV_E_NOMEM)

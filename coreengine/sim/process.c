@@ -308,7 +308,8 @@ static int try_too_early(struct sim_seed *s, rv_err **err)
     if (!is_leased)
         return 0;
     rc = rv_journal_open(s->store, &scope, s->run_id,
-                         &(struct rv_journal_claim){.owner = "another process", .now_us = s->now_us}, &thief, NULL);
+                         &(struct rv_journal_claim){.owner = "another process", .now_us = s->now_us}, &thief,
+                         RV_CODE_ONLY("being refused is what is right; want of memory is told below"));
     if (rc == 0)
         sim_break(s, RV_SIM_KEEPS_OWNER, "a run was taken over while the lease of its owner lasted");
     rv_journal_free(thief);
@@ -347,7 +348,8 @@ static int wake_ghost(struct sim_seed *s, rv_err **err)
         return 0;
     s->ghost = NULL;
     sim_injected(s, RV_SIM_ZOMBIE);
-    int rc = rv_journal_step(ghost, &ev, &nothing, s->run, NULL);
+    int rc = rv_journal_step(ghost, &ev, &nothing, s->run,
+                             RV_CODE_ONLY("the seed says the code, and a code that is not a refusal breaks a promise"));
     rv_journal_free(ghost);
     if (rc == RV_E_NOMEM)
         return RV_FAIL(err, rc, "write as a dead process");

@@ -380,8 +380,10 @@ static int64_t now_us(void)
 
 static void run_all(struct worker *workers, size_t n)
 {
-    for (size_t i = 1; i < n; i++) /* one that does not start leaves its share to the others */
-        workers[i].has_thread = rv_thread_start(work_on, &workers[i], &workers[i].thread, NULL) == 0;
+    for (size_t i = 1; i < n; i++)
+        workers[i].has_thread =
+            rv_thread_start(work_on, &workers[i], &workers[i].thread,
+                            RV_CODE_ONLY("a worker that does not start leaves its share to the others")) == 0;
     work_on(&workers[0]);
     for (size_t i = 1; i < n; i++)
         if (workers[i].has_thread)

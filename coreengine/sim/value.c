@@ -344,7 +344,11 @@ int sim_value(json_object *schema, const rv_schema *check, struct sim_rng *r, js
         rc = make(&m, schema, 0, out, err);
         if (rc < 0)
             break;
-        int checked = check ? rv_schema_check(check, *out, NULL) : 0;
+        int checked =
+            check
+                ? rv_schema_check(check, *out,
+                                  RV_CODE_ONLY("a value that does not fit is made again; want of memory is told below"))
+                : 0;
         if (checked == RV_E_NOMEM)
             rc = RV_FAIL(err, RV_E_NOMEM, "check a made-up value");
         *fits = checked == 0;

@@ -178,7 +178,8 @@ json_object *sim_watch_parse(struct sim_seed *s, const struct rv_effect *e)
     const struct rv_json_opts opts = {.max_bytes = SIM_MAX_TEXT, .max_depth = RV_STATE_MAX_DEPTH};
     json_object *line = NULL;
 
-    int rc = rv_json_parse(rv_effect_text(&s->fx, e), &opts, &line, NULL);
+    int rc = rv_json_parse(rv_effect_text(&s->fx, e), &opts, &line,
+                           RV_CODE_ONLY("an event that is not JSON breaks a promise; the tape keeps want of memory"));
     if (rc == RV_E_NOMEM)
         s->tape.rc = rc;
     else if (rc < 0)

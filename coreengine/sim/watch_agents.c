@@ -116,7 +116,9 @@ static int64_t allowed_us(struct sim_seed *s, const struct rv_effect *e)
     json_object *args = NULL;
     int64_t seconds = 0;
 
-    if (rv_json_parse((rv_str){e->request, e->request_len}, &opts, &args, NULL) == RV_E_NOMEM)
+    if (rv_json_parse((rv_str){e->request, e->request_len}, &opts, &args,
+                      RV_CODE_ONLY("unreadable arguments allow the usual time; the tape keeps want of memory")) ==
+        RV_E_NOMEM)
         s->tape.rc = RV_E_NOMEM;
     if (!json_object_is_type(args, json_type_object) || !rv_json_get_int(args, "timeout_seconds", &seconds))
         seconds = 0;
@@ -299,7 +301,7 @@ void sim_asked_told(struct sim_seed *s, const struct rv_effect *e, const struct 
 
     if (!e->origin)
         return;
-    int rc = owner(s, e, &a, NULL);
+    int rc = owner(s, e, &a, RV_CODE_ONLY("the tape keeps the code"));
     if (rc < 0)
         s->tape.rc = rc;
     else if (a)
