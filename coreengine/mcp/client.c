@@ -373,7 +373,8 @@ static int failed_one(rv_mcp_client *c, struct rv_mcp_open *o, const struct rv_m
     struct rv_mcp_message m = {0};
 
     if (f->body.len > 0) {
-        int rc = rv_mcp_read(f->body, &m, NULL, NULL);
+        int rc = rv_mcp_read(f->body, &m, NULL,
+                             RV_CODE_ONLY("a body that is not a message adds nothing to the failure, which is told"));
         if (rc == 0 && m.kind == RV_MCP_ERROR)
             rc = mcp_answered(c, o, &m, err);
         else

@@ -234,7 +234,8 @@ int mcp_handshake_failed(rv_mcp_client *c, const struct rv_mcp_failure *f, rv_er
 
     c->handshake_id = 0;
     if (c->phase == RV_MCP_PROBING && f->status == 400 && f->body.len > 0) {
-        rc = rv_mcp_read(f->body, &m, NULL, NULL);
+        rc = rv_mcp_read(f->body, &m, NULL,
+                         RV_CODE_ONLY("a body that is not a message: an older server, which is tried below"));
         if (rc == 0 && m.kind == RV_MCP_ERROR && is_modern_code(m.code)) {
             rc = discovered(c, &m, err);
             rv_mcp_message_fini(&m);

@@ -37,7 +37,8 @@ static int is_response(rv_str json, int64_t id, bool *out, rv_err **err)
 {
     struct rv_mcp_message m;
 
-    int rc = rv_mcp_read(json, &m, NULL, NULL);
+    int rc = rv_mcp_read(json, &m, NULL,
+                         RV_CODE_ONLY("the session reads the message once more and reports what is wrong with it"));
     *out = rc == 0 && (m.kind == RV_MCP_RESULT || m.kind == RV_MCP_ERROR) && rv_json_is_int(m.id) &&
            json_object_get_int64(m.id) == id;
     rv_mcp_message_fini(&m);
@@ -192,7 +193,7 @@ static enum rv_mcp_verdict end_of_json(struct rv_mcp_answer *a, bool cut, rv_buf
         rv_buf_puts(text, "the connection broke before the response was complete");
         return fail(out, RV_MCP_FAULT_CONNECTION_LOST, text);
     }
-    if (hand_over(a, rv_buf_str(&a->text), NULL) < 0) {
+    if (hand_over(a, rv_buf_str(&a->text), RV_CODE_ONLY("the failure of the answer says it in words below")) < 0) {
         rv_buf_puts(text, "no memory for an answer");
         return fail(out, RV_MCP_FAULT_LOCAL, text);
     }

@@ -51,7 +51,10 @@ void proto_value_text(rv_str json, rv_buf *out)
     const struct rv_json_opts opts = {.max_bytes = RV_PROTOCOL_MAX_OUT, .what = "result"};
     json_object *value = NULL;
 
-    int rc = json.len > 0 && json.ptr[0] == '"' ? rv_json_parse(json, &opts, &value, NULL) : RV_E_PARSE;
+    int rc = json.len > 0 && json.ptr[0] == '"'
+                 ? rv_json_parse(json, &opts, &value,
+                                 RV_CODE_ONLY("other text is told as it is; want of memory fails the block"))
+                 : RV_E_PARSE;
     if (rc == RV_E_NOMEM && out->rc == 0)
         out->rc = rc;
     if (rc == 0)

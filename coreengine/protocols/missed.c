@@ -57,7 +57,10 @@ void proto_track_missed(rv_protocol *p, json_object *event, const struct rv_prot
         .text = had.len < reply->text.len ? (rv_str){reply->text.ptr + had.len, reply->text.len - had.len} : had};
     if (had.len < reply->text.len && is_told_now(o, event) && rv_fnv_add(PROTO_NO_TEXT, had) == o->told_hash)
         proto_track_delta(p, &from, &rest);
-    if (reply->tool_calls.len > 0 && rv_json_parse(reply->tool_calls, NULL, &calls, NULL) == RV_E_NOMEM)
+    if (reply->tool_calls.len > 0 &&
+        rv_json_parse(reply->tool_calls, NULL, &calls,
+                      RV_CODE_ONLY("unreadable calls have no arguments to tell; want of memory fails the stream")) ==
+            RV_E_NOMEM)
         proto_fail(p, RV_E_NOMEM);
     for (size_t i = 0; json_object_is_type(calls, json_type_array) && i < p->n_calls && p->rc == 0; i++)
         if (p->calls[i]->by == o && p->calls[i]->reply == from.call_id && p->calls[i]->state == PROTO_CALL_OPEN)

@@ -74,7 +74,10 @@ static void write_arguments(rv_protocol *p, const struct proto_call *c)
     rv_str text = rv_buf_str(&c->arguments);
     json_object *value = NULL;
 
-    int rc = text.len > 0 ? rv_json_parse(text, NULL, &value, NULL) : 0;
+    int rc = text.len > 0
+                 ? rv_json_parse(text, NULL, &value,
+                                 RV_CODE_ONLY("other text is told as a member raw; want of memory fails the stream"))
+                 : 0;
     if (rc == RV_E_NOMEM)
         proto_fail(p, rc);
     rv_jw_key(&p->w, "arguments");

@@ -446,7 +446,7 @@ static void write_result(rv_protocol *p, const struct proto_owner *asked, json_o
     json_object *copy = NULL;
 
     if (asked && asked->has_said && json_object_is_type(result, json_type_object)) {
-        if (rv_json_dup(result, &copy, NULL) < 0)
+        if (rv_json_dup(result, &copy, RV_CODE_ONLY("copying fails without memory only, which fails the stream")) < 0)
             proto_fail(p, RV_E_NOMEM);
         if (copy)
             json_object_object_del(copy, "text_response");

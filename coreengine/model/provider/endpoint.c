@@ -154,8 +154,12 @@ static int find_base(struct building *b, rv_err **err)
     b->e->host = rv_arena_dup(b->e->arena, host);
     if (!b->e->host)
         return no_memory(err);
-    b->at_home = !info->base_url || (provider_url_check(rv_str_of(info->base_url), &home, NULL) == 0 &&
-                                     home.len == host.len && strncasecmp(home.ptr, host.ptr, host.len) == 0);
+    b->at_home =
+        !info->base_url ||
+        (provider_url_check(
+             rv_str_of(info->base_url), &home,
+             RV_CODE_ONLY("the address is the provider's own, from the table of providers: it is sound")) == 0 &&
+         home.len == host.len && strncasecmp(home.ptr, host.ptr, host.len) == 0);
     hide_user(b->e, b->base);
     hide_query(b->e, provider_url_query(rv_str_of(b->base)));
     return 0;
