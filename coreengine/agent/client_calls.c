@@ -109,7 +109,9 @@ static void write_reply(json_object *content, rv_buf *out)
     rv_jw w = rv_jw_on(out);
 
     if (json_object_is_type(content, json_type_string) &&
-        rv_json_parse(rv_json_str(content), NULL, &parsed, NULL) == RV_E_NOMEM)
+        rv_json_parse(rv_json_str(content), NULL, &parsed,
+                      RV_CODE_ONLY("text that is not JSON is a result, too; want of memory is told below")) ==
+            RV_E_NOMEM)
         out->rc = RV_E_NOMEM;
     json_object *value = parsed ? parsed : content;
     if (json_object_is_type(value, json_type_object)) {

@@ -225,7 +225,8 @@ struct rv_effect *rv_emit(struct rv_visit_shared *shared, struct rv_effects *out
         return NULL;
     if (!out->text.max)
         out->text.max = RV_EFFECTS_MAX_TEXT;
-    if (rv_effect_set_place(e, shared, head->stage, head->place, NULL) < 0) {
+    if (rv_effect_set_place(e, shared, head->stage, head->place,
+                            RV_CODE_ONLY("the names are bounded: it fails without memory only, which rc says")) < 0) {
         out->rc = RV_E_NOMEM;
         return NULL;
     }

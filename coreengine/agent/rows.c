@@ -84,7 +84,8 @@ static void set_ids(struct rows *r)
 
     rv_trace_of_run(id, json_object_is_type(caller, json_type_string) ? json_object_get_string(caller) : NULL, trace);
     if (r->turn->rc == 0)
-        r->turn->rc = rv_effect_set_place(&at, v->shared, v->agent->index, &v->place, NULL);
+        r->turn->rc =
+            rv_effect_set_place(&at, v->shared, v->agent->index, &v->place, RV_CODE_ONLY("the turn keeps the code"));
     rv_trace_make_span_id(&(struct rv_trace_span){.run = id,
                                                   .path = at.path,
                                                   .stage = at.label        ? at.label
@@ -234,7 +235,10 @@ static void add_asked(const rv_visit *v, rv_buf *out)
         if (!json_object_object_get_ex(m, "name", &part) || !rv_str_is(rv_json_str(part), RV_TOOL_ASK_AGENT) ||
             !json_object_object_get_ex(m, "content", &part))
             continue;
-        if (rv_json_parse(rv_json_str(part), NULL, &result, NULL) == RV_E_NOMEM)
+        if (rv_json_parse(
+                rv_json_str(part), NULL, &result,
+                RV_CODE_ONLY("a content that is not JSON holds no text to keep; want of memory is told below")) ==
+            RV_E_NOMEM)
             out->rc = RV_E_NOMEM;
         else if (json_object_is_type(result, json_type_object) &&
                  json_object_object_get_ex(result, "text_response", &part) && rv_str_trim(rv_json_str(part)).len > 0)

@@ -125,7 +125,9 @@ static void hint_near_name(const rv_zones *zones, const char *name, rv_err **err
     size_t n;
 
     snprintf(path, sizeof path, "%s/%s", zones->dir, LIST_FILE);
-    if (rv_file_read(path, &text, NULL) < 0 || !text.ptr)
+    if (rv_file_read(path, &text,
+                     RV_CODE_ONLY("a hint on an error that is reported: without the list it has no hint")) < 0 ||
+        !text.ptr)
         return;
     n = list_names(text.ptr, names);
     found = near_name(name, names, n);

@@ -214,7 +214,7 @@ static void write_session(rv_buf *out, const struct rv_conversation *c, bool can
 static void write_routing(rv_buf *out, const struct rv_routing *r)
 {
     json_object *json = NULL;
-    int rc = rv_routing_build_value(r, &json, NULL);
+    int rc = rv_routing_build_value(r, &json, RV_CODE_ONLY("the buffer of the instructions keeps the code"));
 
     if (rc == 0) {
         rv_buf_puts(out, "\nRouting: ");

@@ -64,7 +64,8 @@ static int metadata_of(json_object *row, json_object **owned, json_object **out)
     *owned = NULL;
     *out = rv_json_get_obj(row, "metadata");
     if (!*out && text.len > 0)
-        rc = rv_json_parse(text, NULL, owned, NULL);
+        rc = rv_json_parse(text, NULL, owned,
+                           RV_CODE_ONLY("metadata that cannot be read count as none; want of memory is returned"));
     if (json_object_is_type(*owned, json_type_object))
         *out = *owned;
     return rc == RV_E_NOMEM ? rc : 0;

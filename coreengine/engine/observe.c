@@ -57,7 +57,9 @@ static int name_start(struct call *c, const struct rv_llm_delta *d, rv_buf *name
             rc = RV_E_NOMEM;
     }
     if (rc == 0)
-        rc = rv_call_write_name(c->taken, c->ids_upto, c->origin, id, name, NULL);
+        rc = rv_call_write_name(
+            c->taken, c->ids_upto, c->origin, id, name,
+            RV_CODE_ONLY("it fails without memory only; then the name of the provider stands for it"));
     c->n_named = d->index + 1;
     free(id);
     return rc;
@@ -122,7 +124,7 @@ static void tell_calls(struct call *c)
     const struct rv_json_opts opts = {.max_bytes = 4 * RV_LLM_MAX_REPLY, .what = "tool calls"};
     json_object *calls = NULL;
 
-    if (rv_json_parse(c->answer.tool_calls, &opts, &calls, NULL) < 0) /* the core says what is wrong with them */
+    if (rv_json_parse(c->answer.tool_calls, &opts, &calls, RV_CODE_ONLY("the core says what is wrong with them")) < 0)
         return;
     size_t n = json_object_is_type(calls, json_type_array) ? json_object_array_length(calls) : 0;
     for (size_t i = 0; i < n; i++) {
@@ -331,7 +333,9 @@ static void record(const rv_exec *x, const struct rv_effect *e, rv_str line)
         fields[n++] = RV_F_TEXT("stage", x->opts.pipeline->agents[e->stage].name);
         fields[n++] = RV_F_I64("visit", e->visit);
     }
-    if (line.len <= MAX_READ && rv_json_parse(line, NULL, &members, NULL) == 0) {
+    if (line.len <= MAX_READ &&
+        rv_json_parse(line, NULL, &members,
+                      RV_CODE_ONLY("the record is written without members; at the level trace it has the line")) == 0) {
         n += copy_members(members, whose, fields + n);
         n += copy_members(members, records[e->emit].members, fields + n);
     }

@@ -110,7 +110,9 @@ int engine_pieces_put(struct pieces *p, struct rv_tool_work *w, rv_str json)
     struct piece *piece = calloc(1, sizeof *piece);
     json_object *said = NULL, *text = NULL;
 
-    if (piece && rv_json_parse(json, NULL, &said, NULL) == 0) {
+    if (piece &&
+        rv_json_parse(json, NULL, &said,
+                      RV_CODE_ONLY("-1 is all that a provider hears: it stops, as when it is cancelled")) == 0) {
         piece->kind = json_object_object_get_ex(said, "thinking", &text) ? PIECE_THINKING : PIECE_TEXT;
         if (piece->kind == PIECE_TEXT)
             json_object_object_get_ex(said, "text", &text);

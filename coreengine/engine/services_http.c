@@ -247,7 +247,8 @@ static void on_head(void *self, const struct rv_http_head *head)
         f->is_short = f->is_short || name.rc == RV_E_NOMEM || value.rc == RV_E_NOMEM;
         if (rv_utf8_valid(rv_buf_str(&name), NULL) && rv_utf8_valid(rv_buf_str(&value), NULL))
             f->is_short = rv_json_set_take(f->fields, rv_buf_cstr(&name),
-                                           json_object_new_string_len(rv_buf_cstr(&value), (int)value.len), NULL) < 0 ||
+                                           json_object_new_string_len(rv_buf_cstr(&value), (int)value.len),
+                                           RV_CODE_ONLY("it fails without memory only, which is_short says")) < 0 ||
                           f->is_short;
         if (rv_str_is(head->headers[i].name, "location")) {
             free(f->location);

@@ -195,7 +195,8 @@ int rv_yaml_parse(rv_str text, const char *name, rv_findings *findings, rv_yaml 
     if (rc == 0)
         rc = lang_yaml_read_nodes(doc, text, findings, &is_whole);
     if (rc == 0)
-        rc = rv_findings_check(findings, NULL);
+        rc = rv_findings_check(
+            findings, RV_CODE_ONLY("it fails without memory only; the line below reports that code with the file"));
     if (rc < 0 || !is_whole) {
         rv_yaml_free(doc);
         return rc < 0 ? RV_FAIL(err, rc, "read \"%s\"", name) : 0;

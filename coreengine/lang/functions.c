@@ -75,7 +75,7 @@ static int match(struct rv_eval *ev, const struct rv_expr_node *n, const rv_patt
 {
     size_t given = RV_EXPR_MAX_WORK, left = given;
     bool found = false;
-    int rc = rv_pattern_test(p, text, &left, &found, NULL);
+    int rc = rv_pattern_test(p, text, &left, &found, RV_CODE_ONLY("the expression's fault says it with the place"));
 
     *out = (struct rv_value){.type = RV_T_BOOL, .as.b = found};
     if (rc == RV_E_NOMEM)
@@ -91,7 +91,7 @@ static int call_matches(struct rv_eval *ev, const struct rv_expr_node *n, const 
 
     if (n->pattern)
         return match(ev, n, n->pattern, args[0].as.s, out);
-    rc = rv_pattern_new(args[1].as.s, &p, NULL);
+    rc = rv_pattern_new(args[1].as.s, &p, RV_CODE_ONLY("the expression's fault says it with the place"));
     if (rc < 0)
         return rc == RV_E_NOMEM ? lang_ev_fault(ev, RV_FAULT_NOMEM, n) : cannot(ev, n, &args[1], "a pattern");
     rc = match(ev, n, p, args[0].as.s, out);

@@ -139,7 +139,10 @@ static json_object *value_of_cell(const struct csv *c)
     rv_str text = rv_buf_str(&c->cell);
     json_object *v = NULL;
 
-    int rc = c->quoted || text.len == 0 ? RV_E_PARSE : rv_json_parse(text, &opts, &v, NULL);
+    int rc = c->quoted || text.len == 0
+                 ? RV_E_PARSE
+                 : rv_json_parse(text, &opts, &v,
+                                 RV_CODE_ONLY("a cell that is not JSON is text; want of memory is NULL to the caller"));
     if (rc == RV_E_NOMEM)
         return NULL;
     if (rc == 0 && (json_object_is_type(v, json_type_int) || json_object_is_type(v, json_type_double) ||

@@ -54,7 +54,8 @@ static int take_text(struct reader *r, rv_str *out)
         end += r->text.ptr[end] == '\\' ? 2 : 1;
     if (end >= r->text.len)
         return RV_E_PARSE;
-    rc = rv_json_parse((rv_str){r->text.ptr + r->pos, end + 1 - r->pos}, NULL, &value, NULL);
+    rc = rv_json_parse((rv_str){r->text.ptr + r->pos, end + 1 - r->pos}, NULL, &value,
+                       RV_CODE_ONLY("the reader of the template reports the place of the filter by this code"));
     if (rc < 0)
         return rc;
     rv_str text = rv_json_str(value);

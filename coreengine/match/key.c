@@ -50,11 +50,11 @@ void rv_match_write_key(rv_str name, rv_buf *out)
 
     if (out->rc < 0)
         return;
-    int rc = match_runes_nfc(without_spaces(name), &r, NULL);
+    int rc = match_runes_nfc(without_spaces(name), &r, RV_CODE_ONLY("the buffer keeps the code"));
     if (rc == 0)
         reduce(&r);
     if (rc == 0 && !is_ascii(&r)) /* another case may compose with the mark behind it */
-        rc = match_runes_compose(&r, NULL);
+        rc = match_runes_compose(&r, RV_CODE_ONLY("the buffer keeps the code"));
     for (size_t i = 0; rc == 0 && i < r.n; i++) {
         char bytes[4];
         size_t n = match_rune_write(r.at[i], bytes);

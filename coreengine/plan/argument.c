@@ -86,7 +86,8 @@ static const char *read_key(struct reader *r, rv_str quoted, size_t *len)
     json_object *value = NULL;
     rv_str key;
     char *copy = NULL;
-    int rc = rv_json_parse(quoted, NULL, &value, NULL);
+    int rc = rv_json_parse(quoted, NULL, &value,
+                           RV_CODE_ONLY("a key that is not sound is NULL to the caller, who refuses the reference"));
 
     r->no_memory = r->no_memory || rc == RV_E_NOMEM;
     if (rc == 0) {

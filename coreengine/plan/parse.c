@@ -40,7 +40,8 @@ static int read_json(rv_str text, struct rv_plan *p, json_object **out, bool *so
     }
     json_object *strict = NULL;
     opts.allow_duplicates = false;
-    rc = rv_json_parse(text, &opts, &strict, NULL);
+    rc = rv_json_parse(text, &opts, &strict,
+                       RV_CODE_ONLY("it was read above: what the strict reading refuses is a key twice"));
     json_object_put(strict);
     if (rc == RV_E_NOMEM)
         return RV_FAIL(err, RV_E_NOMEM, "no memory for a plan");

@@ -321,7 +321,10 @@ static int end_failed(rv_run *run, rv_str why, struct rv_effects *out, rv_err **
     enum rv_failure code = run->shared.rules >= RV_RULES_3 ? RV_FAILURE_ENGINE_FAILED : RV_FAILURE_NONE;
     char *text = rv_str_dup(why);
 
-    int rc = text ? give_up_all(run, text, NULL, out, NULL) : RV_E_NOMEM;
+    int rc =
+        text ? give_up_all(run, text, NULL, out,
+                           RV_CODE_ONLY("the run ends with the error that began this; want of memory is told below"))
+             : RV_E_NOMEM;
     if (rc == RV_E_NOMEM)
         rc = RV_FAIL(err, RV_E_NOMEM, "end a run");
     else if (!run->finished)

@@ -103,7 +103,8 @@ bool srv_hands_wait(struct srv_hands *h, struct srv_call *c)
     c->waits = h->n_waits < MAX_WAITS;
     h->n_waits += c->waits;
     /* the last that does something stays: without another thread nothing would be done */
-    if (c->waits && (wants_thread(h) || h->n_threads == h->n_waits) && add_thread(h, NULL) < 0 &&
+    if (c->waits && (wants_thread(h) || h->n_threads == h->n_waits) &&
+        add_thread(h, RV_CODE_ONLY("without a thread the request does not wait: the client is told so")) < 0 &&
         h->n_threads == h->n_waits) {
         c->waits = false;
         h->n_waits--;

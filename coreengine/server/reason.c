@@ -41,5 +41,7 @@ bool srv_tell_break(rv_protocol *encoder, const char *run, int code, rv_buf *out
         return false;
     snprintf(text, sizeof text, "the stream broke off; the log of the server says more under %.*s", RV_STORE_MAX_ID,
              run);
-    return rv_protocol_end(encoder, &at, &end, out, NULL) == 0;
+    return rv_protocol_end(
+               encoder, &at, &end, out,
+               RV_CODE_ONLY("false: the stream ends without a last block, and why it broke is in the log")) == 0;
 }

@@ -204,7 +204,9 @@ static struct rv_span *begin(rv_run_trace *t, struct opening o, json_object *e, 
 
     snprintf(name, sizeof name, "%s%s%.200s", row->operation, *o.subject ? " " : "", o.subject);
     if (t->n < RV_TRACE_MAX_OPEN && rv_has_room(&t->open, &t->cap, t->n + 1, sizeof *t->open) &&
-        rv_span_new(name, row->kind, &s, NULL) == 0 && (copy = rv_str_dup(rv_str_of(o.key)))) {
+        rv_span_new(name, row->kind, &s, RV_CODE_ONLY("it fails without memory only: the trace has a span less")) ==
+            0 &&
+        (copy = rv_str_dup(rv_str_of(o.key)))) {
         set_ids(t, o.parent ? &t->open[at] : NULL, o.id == SPAN_RUN ? NULL : e, o.id == SPAN_MODEL || o.id == SPAN_TOOL,
                 s); /* the list may have moved */
         s->start_us = time_us;
