@@ -151,6 +151,8 @@ static enum outcome read_array(struct reader *r, json_object *arr)
     }
 }
 
+static const char too_deep[] = "nesting is too deep"; /* journals have it: its limit is a hint */
+
 static enum outcome read_container(struct reader *r, json_object **out)
 {
     bool is_object = *r->p == '{';
@@ -158,7 +160,7 @@ static enum outcome read_container(struct reader *r, json_object **out)
     enum outcome rc;
 
     if (r->depth == r->max_depth)
-        return base_jr_verdict(r, TOO_MUCH, r->p, "nesting is too deep");
+        return base_jr_verdict(r, TOO_MUCH, r->p, too_deep);
     rc = charge(r, is_object ? UNITS_OBJECT : UNITS_ARRAY);
     if (rc)
         return rc;
@@ -261,8 +263,12 @@ static int report(const struct reader *r, enum outcome how, rv_err **err)
     if (r->is_verdict && r->name.ptr)
         return RV_FAIL(err, code, "%s: line %zu, column %zu: %s \"%.*s\"", what, line, column, r->why,
                        RV_STR_ARG(rv_utf8_cut(r->name, 200)));
-    if (r->is_verdict)
-        return RV_FAIL(err, code, "%s: line %zu, column %zu: %s", what, line, column, r->why);
+    if (r->is_verdict) {
+        code = RV_FAIL(err, code, "%s: line %zu, column %zu: %s", what, line, column, r->why);
+        if (r->why == too_deep)
+            rv_err_set_hint(err, "the limit is %d levels of lists and objects within each other", r->max_depth);
+        return code;
+    }
     describe(r, found, sizeof found);
     return RV_FAIL(err, code, "%s: line %zu, column %zu: expected %s, found %s", what, line, column, r->why, found);
 }

@@ -218,7 +218,15 @@ START_TEST(the_depth_limit_counts_exactly)
     char *text = nested(depths[_i].depth, depths[_i].objects);
     json_object *v = NULL;
 
-    ck_assert_int_eq(rv_json_parse(rv_str_of(text), &opts, &v, NULL), depths[_i].rc);
+    rv_err *err = NULL;
+    ck_assert_int_eq(rv_json_parse(rv_str_of(text), &opts, &v, &err), depths[_i].rc);
+    if (depths[_i].rc < 0) {
+        char limit[64];
+        snprintf(limit, sizeof limit, "the limit is %d levels",
+                 opts.max_depth > 0 ? opts.max_depth : RV_JSON_MAX_DEPTH);
+        ck_assert_msg(rv_err_hint_text(err) && strstr(rv_err_hint_text(err), limit), "%s", rv_err_hint_text(err));
+    }
+    rv_err_free(err);
     json_object_put(v);
     free(text);
 }
