@@ -144,17 +144,17 @@ static int set_conversation(rv_chat *chat, const struct chat_call *call, rv_err 
     const struct rv_session_row *row = &chat->session.row;
     struct rv_conversation *c = &chat->conversation;
     struct rv_store_scope scope = chat_scope(chat);
-    size_t n = 0;
+    size_t n = 0, n_all = chat->opts.n_sections + (call->section != NULL); /* with too many it is refused */
 
     for (size_t i = 0; i < chat->opts.n_sections && n < CHAT_MAX_SECTIONS - 1; i++)
         chat->sections[n++] = chat->opts.sections[i];
     if (call->section)
-        chat->sections[n++] = call->section;
+        chat->sections[n] = call->section;
     *c = (struct rv_conversation){.context = rv_context_child(&chat->context, a->declared.name, default_model(chat)),
                                   .session_name = row->name,
                                   .session_metadata = chat->session.metadata,
                                   .sections = chat->sections,
-                                  .n_sections = n,
+                                  .n_sections = n_all,
                                   .zone_minutes = chat->opts.zone_minutes,
                                   .keeps = call->keeps,
                                   .upto_seq = row->n_messages,

@@ -417,6 +417,52 @@ START_TEST(a_turn_whose_tool_was_denied_is_kept_and_the_session_goes_on)
 }
 END_TEST
 
+static void note_request(void *self, const struct rv_effects *all, const struct rv_effect *e)
+{
+    (void)all;
+    if (e->kind == RV_EFFECT_CALL_LLM)
+        rv_buf_add(self, e->request, e->request_len);
+}
+
+START_TEST(all_instructions_are_sent_and_one_too_many_is_refused)
+{
+    const char *sections[RV_CONVERSATION_MAX_SECTIONS + 1];
+    struct world w;
+    struct rv_chat_turn t;
+    rv_buf request = RV_BUF_INIT(1 << 20);
+    rv_chat *chat = NULL;
+    rv_err *err = NULL;
+
+    for (size_t i = 0; i < RV_COUNT(sections); i++)
+        sections[i] = i + 2 < RV_COUNT(sections) ? "one of them" : "the last of them";
+    world_init(&w, "models: {sample-agent: [{text: hello}]}", NULL);
+    world_chat(&w, "sample-agent", NULL, "alice");
+    struct rv_chat_opts opts = w.opts;
+    opts.sections = sections;
+    opts.n_sections = RV_CONVERSATION_MAX_SECTIONS;
+    opts.on_event = NULL;
+    opts.on_delta = NULL;
+    opts.on_piece = NULL;
+    opts.on_effect = note_request;
+    opts.self = &request;
+    ck_assert_int_eq(rv_chat_new(&opts, &chat, &err), 0);
+    ck_assert_int_eq(rv_chat_send(chat, RV_STR_LIT("hi"), NULL, &t, &err), 0);
+    ck_assert_msg(t.status == RV_RUN_COMPLETED, "%s", t.error);
+    ck_assert_msg(strstr(rv_buf_cstr(&request), "the last of them") != NULL, "%s", rv_buf_cstr(&request));
+    rv_chat_free(chat);
+    opts.n_sections++;
+    ck_assert_int_eq(rv_chat_new(&opts, &chat, &err), 0);
+    ck_assert_int_eq(rv_chat_send(chat, RV_STR_LIT("hi"), NULL, &t, &err), RV_E_INVALID);
+    rv_buf_clear(&request);
+    rv_err_write_text(err, false, &request);
+    ck_assert_msg(strstr(rv_buf_cstr(&request), "17 of them, more than 16"), "%s", rv_buf_cstr(&request));
+    rv_err_free(err);
+    rv_chat_free(chat);
+    rv_buf_fini(&request);
+    world_fini(&w);
+}
+END_TEST
+
 Suite *turns_suite(void)
 {
     Suite *s = suite_create("turns");
@@ -425,6 +471,7 @@ Suite *turns_suite(void)
     tcase_add_test(tc, two_turns_become_rows_and_history);
     tcase_add_test(tc, tool_calls_stand_between_question_and_answer);
     tcase_add_test(tc, a_failed_turn_is_kept_and_marked);
+    tcase_add_test(tc, all_instructions_are_sent_and_one_too_many_is_refused);
     tcase_add_test(tc, a_session_is_its_owners);
     tcase_add_test(tc, a_router_is_asked_once_and_its_choice_is_kept);
     tcase_add_loop_test(tc, a_router_that_names_nobody_who_answers_leads_to_the_fallback, 0, RV_COUNT(nobody_fits));
