@@ -149,7 +149,8 @@ static void read_near_of(struct rv_key_reader *r, const struct rv_node *node, st
     const char *outer = r->path;
 
     if (node->kind != RV_NODE_MAP || node->n > MAX_ASSERTIONS) {
-        rv_keys_add_wrong_type(r, node, "near", "a map from at most 100 expressions to {to, within}");
+        rv_keys_add_wrong_type(r, node, "near",
+                               "a map from at most " RV_LIMIT_TEXT(MAX_ASSERTIONS) " expressions to {to, within}");
         return;
     }
     test->near = config_loader_array(config_loader_of(r), node->n + 1, sizeof *test->near);

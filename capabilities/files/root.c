@@ -24,9 +24,17 @@ static void label_of(const char *path, char *out, size_t size)
         out[0] = '\0';
 }
 
+#define MAX_SHOWN  100 /* bytes of a path in an error: the reason behind it has to fit as well */
+#define NUMBER_(n) #n
+#define NUMBER(n)  NUMBER_(n) /* of a macro, in a text */
+
 static bool fail_root(const char *path, const char *why, char *error, size_t error_size)
 {
-    snprintf(error, error_size, "root \"%s\": %s", path, why);
+    size_t n = strnlen(path, MAX_SHOWN);
+
+    while (n > 0 && ((unsigned char)path[n] & 0xc0) == 0x80) /* not within a character */
+        n--;
+    snprintf(error, error_size, "root \"%.*s%s\": %s", (int)n, path, path[n] ? "..." : "", why);
     return false;
 }
 
@@ -76,9 +84,9 @@ bool root_add(struct files *f, const char *base_dir, const char *path, char *err
     const char *why = NULL;
 
     if (!path || strlen(path) >= MAX_PATH_BYTES || strlen(base_dir) >= MAX_PATH_BYTES)
-        return fail_root(path ? path : "", "the path is too long", error, error_size);
+        return fail_root(path ? path : "", "the path has " NUMBER(MAX_PATH_BYTES) " bytes or more", error, error_size);
     if (f->n_roots >= MAX_ROOTS)
-        return fail_root(path, "there are too many", error, error_size);
+        return fail_root(path, "there are more than " NUMBER(MAX_ROOTS), error, error_size);
     snprintf(full, sizeof full, "%s%s%s", path[0] == '/' ? "" : base_dir, path[0] == '/' ? "" : "/", path);
     label_of(path, label, sizeof label);
     for (size_t i = 0; i < f->n_roots; i++)

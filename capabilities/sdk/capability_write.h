@@ -92,7 +92,7 @@ static inline void rv_cap_add_str(struct rv_cap_out *out, const char *text)
 static inline void rv_cap_open(struct rv_cap_out *out, char type)
 {
     if (out->depth >= sizeof out->open) {
-        out->failed = "the answer is nested too deeply";
+        out->failed = "the answer has more than 64 levels";
         return;
     }
     out->open[out->depth++] = type;

@@ -112,7 +112,7 @@ static void check_text(const struct rv_node *node, bool is_key, rv_findings *fin
     if (node->text.len > 0 && memchr(node->text.ptr, 0, node->text.len))
         fault = "has a NUL character"; /* as YAML's reader has it: JSON must not bring in more */
     else if (is_key && node->text.len > RV_AGENTDOC_MAX_KEY)
-        fault = "is too long";
+        fault = "is longer than " RV_LIMIT_TEXT(RV_AGENTDOC_MAX_KEY) " bytes";
     if (fault)
         rv_findings_add(findings, RV_SEVERITY_ERROR, &node->src, NULL, "agent: the %s \"%.40s\" %s",
                         is_key ? "key" : "string", node->text.ptr, fault);

@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MAX_DEPTH  60  /* of a schema: those that are checked later may have 64 */
+#define MAX_DEPTH  60 /* of a schema: those that are checked later may have 64 */
+#define TOO_DEEP   "a schema has more than " RV_LIMIT_TEXT(MAX_DEPTH) " levels"
 #define MAX_STEP   512 /* bytes of one part of a reference: paths of operations are shorter */
 #define NODE_BYTES 16  /* that a value costs besides its text */
 
@@ -112,7 +113,7 @@ static void count(struct openapi_schemas *s, json_object *v, int depth)
 
     s->n_bytes += NODE_BYTES + rv_json_str(v).len;
     if (depth > MAX_DEPTH && s->why->len == 0)
-        rv_buf_puts(s->why, "a schema is nested too deeply");
+        rv_buf_puts(s->why, TOO_DEEP);
     if (s->n_bytes > RV_OPENAPI_MAX_SCHEMAS && s->why->len == 0)
         rv_buf_printf(s->why, "its schemas have more than %zu KiB", RV_OPENAPI_MAX_SCHEMAS >> 10);
     if (s->why->len > 0)
@@ -432,7 +433,7 @@ static int copy(struct openapi_schemas *s, json_object *in, int depth, json_obje
 {
     s->n_bytes += NODE_BYTES;
     if (depth > MAX_DEPTH)
-        rv_buf_puts(s->why, "a schema is nested too deeply");
+        rv_buf_puts(s->why, TOO_DEEP);
     else if (s->n_bytes > RV_OPENAPI_MAX_SCHEMAS)
         rv_buf_printf(s->why, "its schemas have more than %zu KiB", RV_OPENAPI_MAX_SCHEMAS >> 10);
     else if (!json_object_is_type(in, json_type_object) && !json_object_is_type(in, json_type_boolean))

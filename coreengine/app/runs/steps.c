@@ -66,7 +66,8 @@ static void *grow(void *items, size_t n, size_t *cap, size_t size, rv_err **err)
     size_t wanted = *cap ? *cap * 2 : 32;
     void *more = wanted <= MAX_STEPS ? realloc(items, wanted * size) : NULL;
     if (!more) {
-        RV_IGNORE(RV_FAIL(err, wanted <= MAX_STEPS ? RV_E_NOMEM : RV_E_LIMIT, "list the steps of a run"),
+        RV_IGNORE(wanted <= MAX_STEPS ? RV_FAIL(err, RV_E_NOMEM, "list the steps of a run")
+                                      : RV_FAIL(err, RV_E_LIMIT, "the run has more than %d steps", MAX_STEPS),
                   "the caller passes it on");
         return NULL;
     }

@@ -82,8 +82,9 @@ static int add_below(struct rv_cli_files *files, const char *path, int depth, rv
         if (rc < 0 || !S_ISDIR(st.st_mode))
             continue;
         char *inner = files->paths[--files->n];
-        rc = depth == MAX_DEPTH ? RV_FAIL(err, RV_E_LIMIT, "the folder \"%s\" is nested too deeply", inner)
-                                : add_below(files, inner, depth + 1, err);
+        rc = depth == MAX_DEPTH
+                 ? RV_FAIL(err, RV_E_LIMIT, "the folder \"%s\" has more than %d folders around it", inner, MAX_DEPTH)
+                 : add_below(files, inner, depth + 1, err);
         free(inner);
     }
     closedir(dir);

@@ -102,7 +102,7 @@ START_TEST(a_key_has_a_longest)
     for (int i = 0; i <= RV_AGENTDOC_MAX_KEY; i++)
         rv_buf_putc(&text, 'k');
     rv_buf_puts(&text, "\":1}}");
-    ck_findings(rv_buf_cstr(&text), "is too long");
+    ck_findings(rv_buf_cstr(&text), "is longer than 512 bytes");
     rv_buf_fini(&text);
 }
 END_TEST

@@ -191,6 +191,25 @@ START_TEST(bad_configuration_is_refused_with_its_reason)
 }
 END_TEST
 
+START_TEST(a_path_that_is_too_long_names_the_limit)
+{
+    struct sandbox s;
+    rv_buf config = RV_BUF_INIT(4096), text = RV_BUF_INIT(4096);
+
+    rv_buf_puts(&config, "{\"roots\": [\"");
+    for (int i = 0; i < 600; i++)
+        rv_buf_puts(&config, "\xc3\xa4"); /* the schema counts characters */
+    rv_buf_puts(&config, "\"]}");
+    sandbox_begin(&s, rv_buf_cstr(&config));
+    ck_assert_ptr_nonnull(s.err);
+    rv_err_write_text(s.err, false, &text);
+    ck_assert_msg(strstr(rv_buf_cstr(&text), "the path has 1024 bytes or more"), "%s", rv_buf_cstr(&text));
+    rv_buf_fini(&config);
+    rv_buf_fini(&text);
+    sandbox_end(&s);
+}
+END_TEST
+
 START_TEST(the_default_root_is_the_pipelines_folder)
 {
     struct sandbox s;
@@ -213,6 +232,7 @@ TCase *confinement_case(void)
     tcase_add_test(tc, links_that_stay_inside_are_read_but_not_listed);
     tcase_add_test(tc, search_does_not_see_outside);
     tcase_add_loop_test(tc, without_openat2_parts_are_walked_and_no_link_is_followed, 0, RV_COUNT(walked));
+    tcase_add_test(tc, a_path_that_is_too_long_names_the_limit);
     tcase_add_loop_test(tc, bad_configuration_is_refused_with_its_reason, 0, RV_COUNT(bad_configs));
     tcase_add_test(tc, the_default_root_is_the_pipelines_folder);
     return tc;

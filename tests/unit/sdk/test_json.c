@@ -241,7 +241,7 @@ static const struct {
     {not_json, "a value is not JSON"},
     {infinite, "a number is not finite"},
     {not_a_number, "a number is not finite"},
-    {too_deep, "the answer is nested too deeply"},
+    {too_deep, "the answer has more than 64 levels"},
 };
 
 START_TEST(a_mistake_is_kept)
