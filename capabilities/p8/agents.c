@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define MAX_TAGS 64 /* as the engine's service for agents takes; more is an error of the call */
+#define MAX_TAGS 64 /* of one agent: as the engine's service for agents takes; more is an error of the call */
 
 static void add_given(struct tool *t, json_object *to, const char *as, const char *key)
 {

@@ -21,7 +21,7 @@
 #define USUAL_BODY    (INT64_C(1) << 20) /* bytes of an answer, unless max_bytes says otherwise */
 #define MAX_MS        INT64_C(60000)     /* a minute, whatever timeout_ms says: the call that asks waits meanwhile */
 #define USUAL_MS      INT64_C(30000)     /* half a minute, unless timeout_ms says otherwise */
-#define MAX_REDIRECTS 5  /* one for the scheme, one for the host, and some; more is an error of the call */
+#define MAX_REDIRECTS 5  /* of a fetch: one for the scheme, one for the host, and some; more is an error of the call */
 #define MAX_FETCHES   64 /* under way in one engine: each is a connection, with MAX_BODY in memory */
 
 struct fetch {

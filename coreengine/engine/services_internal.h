@@ -12,7 +12,7 @@
 struct asks;
 /* The worker owns it until it is left. */
 struct ask {
-    struct ask *next;        /* in the list of the list */
+    struct ask *next;        /* the next ask of the same list */
     struct asks *list;       /* borrowed */
     struct rv_service_ask q; /* its texts follow this structure */
     uint64_t id;             /* of the bus; the loop's */

@@ -10,7 +10,7 @@
 #define MAX_TARGET  2048 /* bytes; a longer one is not a page, even in codes such as %20 */
 #define MAX_NAME    1024 /* bytes: what the name of a row may have: pages have no longer ones */
 #define MAX_PARTS   128  /* folders of a path: ingest walks no deeper */
-#define MAX_IN_TEXT 1000 /* bytes of [text]; a longer one is not looked at */
+#define MAX_IN_TEXT 1000 /* bytes of [text]: an end is looked for only that far, for each open bracket */
 #define MAX_SPAN    4000 /* bytes of a code span: backquotes without an end are looked for only that far */
 #define MAX_NESTED  8    /* brackets within brackets: people write two, and in a page of "[" each look ends here */
 

@@ -6,7 +6,7 @@
 #include "coreengine/app/top.h"
 
 #define RV_TOP_BUCKETS   61 /* seconds of the span, and the one that has begun */
-#define RV_TOP_MAX_CALLS 16 /* calls under way of one run that are told apart; more are counted only */
+#define RV_TOP_MAX_CALLS 16 /* calls of one run that are told apart: a line has no room for more */
 #define RV_TOP_MAX_NAME  80 /* bytes: a column of a terminal has no room for more */
 
 /* What ended and was taken, second by second. */

@@ -9,11 +9,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define MAX_ATTACHED                                                                                                   \
-    ((size_t)8 << 20)              /* bytes of the files of one message: as base64 a row of the session has room       \
-                                    */
-#define MAX_TEXT ((size_t)1 << 20) /* bytes of the text files: about 250,000 tokens, which few models take in */
-#define MAX_NAME 255               /* bytes: as the name of an attachment in a request */
+#define MAX_ATTACHED ((size_t)8 << 20) /* bytes of all files of a message: a row has room for them as base64 */
+#define MAX_TEXT     ((size_t)1 << 20) /* bytes of the text files: about 250,000 tokens, which few models take in */
+#define MAX_NAME     255               /* bytes: as the name of an attachment in a request */
 
 /* --- the type, by the first bytes --- */
 

@@ -12,8 +12,7 @@
 #define RV_CLI_MD_MAX_SPAN ((size_t)400)  /* bytes that wait for the end of bold text, code or a link */
 #define RV_CLI_MD_MAX_LINE ((size_t)4096) /* bytes of a line that wait until it is known what it is */
 #define RV_CLI_MD_MAX_TABLE                                                                                            \
-    ((size_t)64 << 10) /* bytes of a table that wait for its end; later rows keep its columns                          \
-                        */
+    ((size_t)64 << 10) /* bytes of a table that waits for its end, in memory: later rows keep its columns */
 
 typedef struct rv_cli_md rv_cli_md;
 /** styled: bold, italics and colours, and the marks of Markdown are left out; else marks stay, tables are aligned.

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_LABELS   64  /* --label of one command; more is an error */
+#define MAX_LABELS   64  /* --label of one command: each task is compared with all; more is an error */
 #define MAX_HANDLERS 64  /* --handler, and --script, of one command: a person types them; more is an error */
 #define MAX_TYPE     200 /* bytes of a task's type: a word or two; a longer one is an error */
 

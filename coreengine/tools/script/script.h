@@ -55,8 +55,7 @@ struct rv_catalog rv_script_catalog(rv_script *s, const struct rv_catalog *under
  * RV_E_NOT_FOUND: no entry answers the call. */
 struct rv_tool_source rv_script_tools(rv_script *s);
 
-#define RV_SCRIPT_MAX_DELAY_MS                                                                                         \
-    86400000 /* of an answer, as a file may say it: a day; no person waits longer for a test */
+#define RV_SCRIPT_MAX_DELAY_MS 86400000 /* a day: no person waits longer for a test */
 enum rv_script_kind { RV_SCRIPT_MODEL, RV_SCRIPT_STAGE, RV_SCRIPT_TOOL, RV_SCRIPT_HOOK, RV_N_SCRIPT_KINDS };
 /* Texts are borrowed for the call. */
 struct rv_script_call {
