@@ -106,10 +106,12 @@ static void hide_user(struct rv_endpoint *e, const char *url)
         hide(e, (rv_str){colon + 1, user.len - (size_t)(colon + 1 - user.ptr)});
 }
 
-/* Some gateways take their key there. */
-static void hide_query(struct rv_endpoint *e, rv_str query)
+/* Some gateways take their key there. False: there are too many values, of which no message may tell one. */
+static bool hide_query(struct rv_endpoint *e, rv_str query)
 {
-    for (int i = 0; query.len && i < RV_PROVIDER_MAX_QUERY; i++) {
+    for (int i = 0; query.len; i++) {
+        if (i == RV_PROVIDER_MAX_QUERY)
+            return false;
         const char *amp = memchr(query.ptr, '&', query.len);
         rv_str pair = {query.ptr, amp ? (size_t)(amp - query.ptr) : query.len};
         const char *is = memchr(pair.ptr, '=', pair.len);
@@ -118,6 +120,7 @@ static void hide_query(struct rv_endpoint *e, rv_str query)
             hide(e, (rv_str){is + 1, pair.len - name.len - 1});
         query = (rv_str){query.ptr + pair.len + (amp ? 1 : 0), query.len - pair.len - (amp ? 1 : 0)};
     }
+    return true;
 }
 
 /* --- Address --- */
@@ -161,7 +164,8 @@ static int find_base(struct building *b, rv_err **err)
              RV_CODE_ONLY("the address is the provider's own, from the table of providers: it is sound")) == 0 &&
          home.len == host.len && strncasecmp(home.ptr, host.ptr, host.len) == 0);
     hide_user(b->e, b->base);
-    hide_query(b->e, provider_url_query(rv_str_of(b->base)));
+    if (!hide_query(b->e, provider_url_query(rv_str_of(b->base))))
+        return RV_FAIL(err, RV_E_INVALID, "base_url has more than %d values behind its \"?\"", RV_PROVIDER_MAX_QUERY);
     return 0;
 }
 

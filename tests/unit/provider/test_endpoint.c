@@ -260,6 +260,13 @@ static const struct {
      "base_url is not an address"},
     {"no host", "openai", "m", "{'base_url':'http:///v1'}", {NULL}, RV_E_INVALID, "base_url is not an address"},
     {"a port alone", "openai", "m", "{'base_url':'http://:80/v1'}", {NULL}, RV_E_INVALID, "base_url is not an address"},
+    {"too many values",
+     "openai",
+     "m",
+     "{'base_url':'http://h/v1?a=1&b=2&c=3&d=4&e=5&f=6&g=7&h=8&key=s3cr3t-of-mine'}",
+     {NULL},
+     RV_E_INVALID,
+     "base_url has more than 8 values"},
     {"a blank", "openai", "m", "{'base_url':'http://h/ v1'}", {NULL}, RV_E_INVALID, "base_url has a blank"},
     {"a line end", "openai", "m", "{'base_url':'http://h/v1\\n'}", {NULL}, RV_E_INVALID, "base_url has a blank"},
 };
