@@ -1,5 +1,5 @@
 // reeve is killed while a call of an MCP tool is under way, after its effect: what the effect class promises holds.
-import { assert, lines, pipeline, place, processes, run, script, start, until } from './kit.mjs';
+import { assert, gone, lines, pipeline, place, run, script, start, until } from './kit.mjs';
 
 const rows = [
     // tool, what the file says of it, effects after recovery, status of the run
@@ -16,7 +16,7 @@ for (const [i, [tool, says, effects, end]] of rows.entries()) {
     await until(() => lines(`log${i}`).length === 1);
     child.kill('SIGKILL');
     await ended;
-    await until(() => processes(place(`mark${i}`)).length === 0); // its input ended, and so did the server
+    await gone(place(`mark${i}`)); // its input ended, and so did the server
     const recovered = await run('runs', 'recover', '--store', place(`store${i}`));
     const all = lines(`log${i}`).map((line) => JSON.parse(line));
     assert.equal(all.length, effects, `${says}: ${recovered.err}`);

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { strict as assert } from 'node:assert';
+import { until as untilTold } from '../../kit/until.mjs';
 
 export const here = dirname(fileURLToPath(import.meta.url));
 export const server = join(here, 'server.mjs');
@@ -30,10 +31,16 @@ export function run(...args) {
 
 export const start = (...args) => spawn(reeve, args, { env, cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
 
-// Waits for a fact; what never becomes one is ended by ctest.
-export async function until(fact) {
-    while (!fact())
-        await new Promise((resolve) => setTimeout(resolve, 2));
+// Waits for a fact: of files of the folder, unless other sources are named.
+export const until = (fact, ...sources) => untilTold(fact, ...(sources.length ? sources : [folder]));
+
+// Until all processes whose command line has that text have ended.
+export async function gone(text) {
+    for (let pids; (pids = processes(text)).length;) {
+        const watcher = spawn(join(dirname(reeve), '../tests/kit/changes'), ['600', ...pids]);
+        await until(() => processes(text).length < pids.length || watcher.exitCode !== null, watcher.stdout, watcher);
+        watcher.kill();
+    }
 }
 
 export const lines = (name) => existsSync(place(name))

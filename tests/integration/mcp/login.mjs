@@ -26,7 +26,7 @@ let said = '', status;
 for (const out of [login.stdout, login.stderr])
     out.on('data', (text) => { said += text; });
 login.on('exit', (code) => { status = code; });
-await until(() => /http:\S+authorize\?\S+\s/.test(said) || status !== undefined);
+await until(() => /http:\S+authorize\?\S+\s/.test(said) || status !== undefined, login.stdout, login.stderr, login);
 assert.equal(status, undefined, said);
 const asked = new URL(said.match(/http:\S+authorize\?\S+/)[0]).searchParams;
 const back = new URL(asked.get('redirect_uri'));
@@ -43,7 +43,7 @@ for (let i = 0; i < 40; i++) {
 }
 const answer = await fetch(`${back}?code=c1&state=${encodeURIComponent(asked.get('state'))}`);
 assert.equal(answer.status, 200);
-await until(() => status !== undefined);
+await until(() => status !== undefined, login);
 assert.equal(status, 0, said);
-await until(() => closed === sockets.length);
+await until(() => closed === sockets.length, ...sockets);
 server.close();

@@ -4,7 +4,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { createServer } from 'node:net';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { assert, here, results, run, script, write } from './kit.mjs';
+import { assert, here, results, run, script, until, write } from './kit.mjs';
 
 let packages;
 try {
@@ -20,16 +20,14 @@ const port = await new Promise((resolve) => {
     });
 });
 const program = join(packages, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js');
-const peer = spawn(process.execPath, [program, 'streamableHttp'], { env: { ...process.env, PORT: String(port) }, stdio: 'ignore' });
+const peer = spawn(process.execPath, [program, 'streamableHttp'], { env: { ...process.env, PORT: String(port) }, stdio: ['ignore', 'ignore', 'pipe'] });
 process.on('exit', () => peer.kill('SIGKILL'));
 const answers = () => new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => { socket.destroy(); resolve(true); });
     socket.on('error', () => resolve(false));
 });
-while (!(await answers())) {
-    assert.equal(peer.exitCode, null, 'the server ended');
-    await new Promise((resolve) => setTimeout(resolve, 20));
-}
+await until(async () => (await answers()) || peer.exitCode !== null, peer.stderr, peer); // it says that it listens
+assert.equal(peer.exitCode, null, 'the server ended');
 
 write('peers.yaml', `name: peers
 mcp_servers:

@@ -1,7 +1,7 @@
 // A server asks a model in the middle of a call: the completion is a run of its own, which is found again after a crash,
 // and counts for the run that calls the tool. Servers of both eras.
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { assert, env, lines, pipeline, place, processes, run, start, until, write } from './kit.mjs';
+import { assert, env, gone, lines, pipeline, place, run, start, until, write } from './kit.mjs';
 
 const store = ['--store', place('store.db')];
 const noted = () => lines('log').map((line) => JSON.parse(line));
@@ -117,7 +117,7 @@ for (const era of ['modern', 'legacy']) {
     await until(() => heard().length > 0);
     child.kill('SIGKILL');
     await ended;
-    await until(() => processes(place('m')).length === 0);
+    await gone(place('m'));
     writeFileSync(place('go'), '');
     const recovered = await run('runs', 'recover', ...store);
     assert.equal(recovered.status, 0, recovered.err);

@@ -11,6 +11,8 @@
 // fail; structured; work {by}: as a task only (2025-11-25); and what --fault adds.
 import { appendFileSync, existsSync } from 'node:fs';
 import { spawn } from 'node:child_process';
+import { dirname } from 'node:path';
+import { until } from '../../kit/until.mjs';
 
 const args = process.argv.slice(2);
 const option = (name, otherwise) => {
@@ -221,7 +223,7 @@ const wants = (name) => name === 'roots' ? { method: 'roots/list' }
 const note = (line) => log && appendFileSync(log, JSON.stringify(line) + '\n');
 const waiting = new Map(); // questions of the old era: id of the question, what to do with its answer
 let asked = 0;
-const hang = (does, then) => does && isEarly() ? setTimeout(() => hang(does, then), 5) : then();
+const hang = (does, then) => does && isEarly() ? until(() => !isEarly(), dirname(option('until'))).then(then) : then();
 
 function form(id, params) {
     const names = params.arguments.ask ?? [];

@@ -70,12 +70,9 @@ function begin(death) {
 const call = async (c) => (await c.request('tools/call', { name: 't', arguments: { input: 'x' }, task: {} }))?.result.task.taskId;
 // How the task is when it does not work; undefined: the server was killed.
 async function settle(c, taskId) {
-    for (;;) {
-        const answer = await c.request('tasks/get', { taskId });
-        if (answer?.result?.status !== 'working')
-            return answer && answer.result.status;
-        await new Promise((resolve) => setTimeout(resolve, 5));
-    }
+    let answer;
+    await until(async () => (answer = await c.request('tasks/get', { taskId }))?.result?.status !== 'working');
+    return answer && answer.result.status;
 }
 
 // From nothing to the end of one task. deaths: {server, worker}; kill: both, when the effect has happened.

@@ -1,6 +1,6 @@
 // A server that makes a task of a call: the call is one call, whose result comes later; its time limit is that of the call,
 // and a task that is not waited for any more is cancelled.
-import { assert, lines, pipeline, place, processes, results, run, script, start, until } from './kit.mjs';
+import { assert, gone, lines, pipeline, place, results, run, script, start, until } from './kit.mjs';
 import { writeFileSync } from 'node:fs';
 
 script([{ tool: 'stub.echo', parameters: { text: 'hello' } }]);
@@ -53,7 +53,7 @@ const dead = new Promise((resolve) => dying.on('exit', resolve));
 await until(() => noted().some((line) => line.updated));
 dying.kill('SIGKILL');
 await dead;
-await until(() => processes(place('answered.over')).length === 0);
+await gone(place('answered.over'));
 writeFileSync(place('answered.over'), '');
 const repeated = await run('runs', 'recover', ...later);
 const [{ status: end }] = JSON.parse((await run('runs', 'list', '--json', ...later)).out);
@@ -104,7 +104,7 @@ for (const [says, effects, end] of [['{}', 1, 'interrupted'], ['{idempotent: tru
     await until(() => noted().length === 1);
     child.kill('SIGKILL');
     await ended;
-    await until(() => processes(place(`${end}.over`)).length === 0);
+    await gone(place(`${end}.over`));
     writeFileSync(place(`${end}.over`), '');
     const recovered = await run('runs', 'recover', '--store', store);
     const [row] = JSON.parse((await run('runs', 'list', '--json', '--store', store)).out);
