@@ -1,5 +1,6 @@
 // /mcp of `reeve serve`: the reference client over HTTP; sessions, identity, headers, both eras.
 import {check, command, env, equal, file, finish, load, scratch, serve, store} from '../serve/kit.mjs'
+import {until} from '../kit/until.mjs'
 import {request} from 'node:http'
 import {join} from 'node:path'
 
@@ -166,7 +167,7 @@ const left = fetch(url, {method: 'POST', signal: leave.signal, headers: {...base
 await left
 leave.abort()
 const slow = async () => (await (await fetch(`${server.url}/runs?pipeline=slow`, {headers: {authorization: `Bearer ${all}`}})).json()).map((r) => r.status)
-while ((await slow())[0] !== 'cancelled') await new Promise((go) => setTimeout(go, 20))
+await until(async () => (await slow())[0] === 'cancelled', scratch)
 check(true, 'a client that leaves cancels the run')
 
 // --- tasks: a call that takes long is asked for later, by its own user alone ---
@@ -179,13 +180,10 @@ const last = ({data, json}) => (data.at(-1) ?? json)
 const start = async (name, more = extension) => last(await modern('tools/call', {name, arguments: {}}, bob, more)).result
 const task = async (method, taskId, more = {}, who = bob, declared = extension) =>
   last(await modern(`tasks/${method}`, {taskId, ...more}, {'mcp-name': `=?base64?${Buffer.from(taskId).toString('base64')}?=`, ...who}, declared))
-async function until(taskId, ...wanted) {
-  for (;;) {
-    const {result} = await task('get', taskId, {}, bob, {...extension, elicitation: {}})
-    if (wanted.includes(result.status)) return result
-    await new Promise((go) => setTimeout(go, 20))
-  }
-}
+const settled = (taskId, ...wanted) => until(async () => {
+  const {result} = await task('get', taskId, {}, bob, {...extension, elicitation: {}})
+  return wanted.includes(result.status) && result
+}, scratch)
 const begun = await start('slow')
 equal([begun.resultType, begun.status, begun.ttlMs, 'result' in begun], ['task', 'working', null, false], 'a long call becomes a task')
 equal((await task('get', begun.taskId)).result.status, 'working', 'its user sees it')
@@ -199,12 +197,12 @@ for (const odd of [begun.taskId.slice(0, -1) + 'x', begun.taskId.replace(':pslow
 equal(last(await modern('tasks/get', {taskId: begun.taskId}, {...bob, 'mcp-name': 'x'}, extension)).error.code, -32020, 'and is checked')
 const ended = (await task('cancel', begun.taskId)).result
 equal([ended.resultType, 'status' in ended], ['complete', false], 'it is cancelled')
-equal((await until(begun.taskId, 'cancelled', 'completed')).status, 'cancelled', 'and says so')
+equal((await settled(begun.taskId, 'cancelled', 'completed')).status, 'cancelled', 'and says so')
 equal((await task('cancel', begun.taskId)).result.resultType, 'complete', 'twice is once')
 
 const forms = {...extension, elicitation: {}}
 const [later, pair, breaks] = await Promise.all([start('later', forms), start('pair', forms), start('breaks')])
-const open = await until(later.taskId, 'input_required')
+const open = await settled(later.taskId, 'input_required')
 const [question] = Object.keys(open.inputRequests)
 equal([open.inputRequests[question].method, 'requestState' in open], ['elicitation/create', false], 'a task asks')
 equal('inputRequests' in (await task('get', later.taskId)).result, false, 'but not a client that shows no forms')
@@ -212,23 +210,24 @@ check((await task('update', later.taskId, {inputResponses: {[question]: {action:
 equal((await task('update', later.taskId, {inputResponses: {unknown: {action: 'accept'}}})).result.resultType, 'complete', 'one to nothing is passed over')
 equal((await task('get', later.taskId)).result.status, 'input_required', 'and the question stays')
 equal((await task('update', later.taskId, {inputResponses: {[question]: {action: 'accept', content: {choice: 'yes'}}}})).result.resultType, 'complete', 'an answer is taken')
-equal((await until(later.taskId, 'completed')).result.structuredContent.artifact.plan.answer.choice, 'yes', 'and the task ends with the result of its call')
+equal((await settled(later.taskId, 'completed')).result.structuredContent.artifact.plan.answer.choice, 'yes', 'and the task ends with the result of its call')
 
 // Two questions at once, answered one after the other: the second one while the run goes on with the answer to the first.
-const both = (await until(pair.taskId, 'input_required')).inputRequests
+const both = (await settled(pair.taskId, 'input_required')).inputRequests
 const ids = ['1', '2'].map((n) => Object.keys(both).find((id) => both[id].params.message.includes(n)))
 const reply = (id, choice) => task('update', pair.taskId, {inputResponses: {[id]: {action: 'accept', content: {choice}}}})
 equal((await reply(ids[0], 'yes')).result.resultType, 'complete', 'one of two questions is answered')
 const pairs = async () => (await (await fetch(`${server.url}/runs?pipeline=pair`, {headers: bob})).json()).map((r) => r.status)
 // On a slow machine it may be over before it is seen; then it waits again, and the answer is as good.
-for (let n = 0; n < 300 && (await pairs())[0] !== 'running'; n++) await new Promise((go) => setTimeout(go, 20))
+const late = Date.now() + 6000
+await until(async () => (await pairs())[0] === 'running' || Date.now() > late, scratch)
 const rest = (await task('get', pair.taskId, {}, bob, forms)).result
 equal([rest.status, Object.keys(rest.inputRequests ?? {})], ['input_required', [ids[1]]], 'the other one is left')
 equal((await reply(ids[1], 'no')).result.resultType, 'complete', 'and is answered, though the run is under way')
 equal('inputRequests' in (await task('get', pair.taskId, {}, bob, forms)).result, false, 'then none is left')
-const {artifact} = (await until(pair.taskId, 'completed')).result.structuredContent
+const {artifact} = (await settled(pair.taskId, 'completed')).result.structuredContent
 equal([artifact.one?.answer.choice, artifact.two?.answer.choice], ['yes', 'no'], 'both answers count')
-const broken = await until(breaks.taskId, 'failed')
+const broken = await settled(breaks.taskId, 'failed')
 equal([broken.error.code, 'result' in broken], [-32603, false], 'a failure that nothing caught is one of the task')
 equal((await start('hello')).isError, true, 'a call that is over at once has its result')
 

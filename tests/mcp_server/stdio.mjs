@@ -2,6 +2,7 @@
 import {spawn} from 'node:child_process'
 import {join} from 'node:path'
 import {check, command, env, equal, file, finish, load, reeve, root, scratch} from '../serve/kit.mjs'
+import {until} from '../kit/until.mjs'
 
 const {Client} = load('@modelcontextprotocol/sdk/client/index.js')
 const {StdioClientTransport} = load('@modelcontextprotocol/sdk/client/stdio.js')
@@ -81,10 +82,11 @@ r = await client.callTool({name: 'release', arguments: {}})
 check(r.isError, 'a question that is declined ends the call', r)
 const end = new AbortController()
 const slow = client.callTool({name: 'slow', arguments: {}}, undefined, {signal: end.signal}).catch((e) => e)
-while (!command('runs', 'list', '--json', '--store', path).out.includes('"running"')) await new Promise((go) => setTimeout(go, 20))
+const runs = () => command('runs', 'list', '--json', '--store', path).out.includes('"running"')
+await until(runs, scratch)
 end.abort('enough')
 await slow
-while (command('runs', 'list', '--json', '--store', path).out.includes('"running"')) await new Promise((go) => setTimeout(go, 20))
+await until(() => !runs(), scratch)
 check(command('runs', 'list', '--json', '--store', path).out.includes('cancelled'), 'a cancelled call cancels its run')
 r = await client.readResource({uri: 'reeve://sessions/none'}).catch((e) => e)
 equal(r.code, -32002, 'a resource that does not exist')
@@ -125,7 +127,7 @@ function raw(args = []) {
     say: (m) => child.stdin.write(typeof m === 'string' ? m : JSON.stringify(m) + '\n'),
     end: () => (child.stdin.end(), status),
     lines: () => out.split('\n').slice(0, -1).map((line) => JSON.parse(line)),
-    until: async (n) => { while (out.split('\n').length <= n) await new Promise((go) => setTimeout(go, 5)) },
+    until: (n) => until(() => out.split('\n').length > n, child.stdout),
   }
 }
 const hello = {jsonrpc: '2.0', id: 'i', method: 'initialize', params: {protocolVersion: '2025-06-18', capabilities: {}, clientInfo: {name: 'x', version: '1'}}}

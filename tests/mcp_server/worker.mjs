@@ -3,6 +3,7 @@
 import {execFileSync, spawn} from 'node:child_process'
 import {join} from 'node:path'
 import {check, env, equal, file, finish, reeve, root, scratch} from '../serve/kit.mjs'
+import {until} from '../kit/until.mjs'
 
 file('p/hello.yaml', 'name: hello\nagents: [{name: say, set: {text: "\'hello\'"}}]\nresponse: {output_key: say, field: text}\n')
 function client(n, ...more) {
@@ -28,9 +29,6 @@ function client(n, ...more) {
   return {child, request, ended, log: () => log}
 }
 const init = {protocolVersion: '2025-11-25', capabilities: {}, clientInfo: {name: 't', version: '1'}}
-const until = async (fact) => {
-  while (!fact()) await new Promise((resolve) => setTimeout(resolve, 5))
-}
 
 // Each number of descriptors from too few on: the first with which it begins without its worker.
 let found
@@ -40,7 +38,7 @@ for (let n = 5; n < 60 && !found; n++) {
   if (!began) continue // it says what is lacking, and ends
   let answer
   const call = c.request('tools/call', {name: 'hello', arguments: {input: 'x'}}).then((r) => (answer = r))
-  await until(() => answer || /worker\.waits/.test(c.log()) || c.child.exitCode !== null)
+  await until(() => answer || /worker\.waits/.test(c.log()) || c.child.exitCode !== null, c.child.stdout, c.child.stderr, c.child)
   if (answer || c.child.exitCode !== null) {
     c.child.kill('SIGKILL')
     continue

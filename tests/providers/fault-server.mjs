@@ -1,6 +1,6 @@
 // A server that misbehaves on demand: each row of rows/rows.mjs has a path of its own, and says what becomes of the socket.
 import {spawn, spawnSync} from 'node:child_process'
-import {once} from 'node:events'
+import {EventEmitter, once} from 'node:events'
 import {readFileSync} from 'node:fs'
 import {createServer} from 'node:http'
 import {createSecureServer} from 'node:http2'
@@ -8,6 +8,7 @@ import {createServer as createTlsServer} from 'node:https'
 import {connect} from 'node:net'
 import {join} from 'node:path'
 import {setTimeout as sleep} from 'node:timers/promises'
+import {until} from '../kit/until.mjs'
 import {readBody} from './replay-server.mjs'
 
 // What a client that hangs up leaves behind; many rows want it to.
@@ -115,6 +116,7 @@ export class FaultServer {
     this.rows = new Map(rows.map((row) => [row.name, row]))
     this.folder = folder
     this.requests = new Map()
+    this.heard = new EventEmitter() // of each request
     this.troubles = []
   }
 
@@ -188,7 +190,7 @@ export class FaultServer {
 
   // Its first request has come.
   async asked(row) {
-    while (!this.requestsOf(row).length) await sleep(5)
+    await until(() => this.requestsOf(row).length, this.heard)
   }
 
   // A port whose queue is full: its process is stopped and has as many connections waiting as it asked for.
@@ -207,7 +209,7 @@ export class FaultServer {
       child.kill('SIGSTOP')
       const port = Number(line)
       const sockets = Array.from({length: 4}, () => connect(port, '127.0.0.1').on('error', () => {}))
-      await sleep(100)
+      await Promise.all(sockets.slice(0, 2).map((s) => once(s, 'connect'))) // one more than it asked for
       this.full = {child, sockets, port}
     }
     return this.full.port
@@ -226,6 +228,7 @@ export class FaultServer {
     const seen = this.requestsOf(row)
     this.requests.set(name, seen)
     seen.push(JSON.parse(bytes.toString('utf8')))
+    this.heard.emit('data')
     await row.serve(new Exchange(request, response, row, seen.length, seen.at(-1)))
   }
 }

@@ -6,6 +6,7 @@ import {tmpdir} from 'node:os'
 import {dirname, join} from 'node:path'
 import {fileURLToPath} from 'node:url'
 import {isDeepStrictEqual} from 'node:util'
+import {until} from '../kit/until.mjs'
 
 export const here = dirname(fileURLToPath(import.meta.url))
 export const root = join(here, '../..')
@@ -60,7 +61,7 @@ export function agents(dir = 'agents') {
 export const store = (name) =>
   process.env.REEVE_STORE ? `${process.env.REEVE_STORE}&schema=${name.replace(/\W/g, '_')}` : join(scratch, name)
 
-// {url, log, stop, kill}: stop drains and gives the exit status; log has the lines of the access log.
+// {url, log, says, stop, kill}: says waits for a line of its log; stop drains and gives the exit status; log has the lines of the access log.
 // port: of a server before, which clients come back to.
 // before: a program with arguments that starts it.
 export function serve(name, args = [], more = {}, port = 0, before = []) {
@@ -84,6 +85,7 @@ export function serve(name, args = [], more = {}, port = 0, before = []) {
       url: '',
       pid: child.pid,
       err: () => err,
+      says: (text) => until(() => text.test(err), child.stderr),
       log: () => out.slice(0, out.lastIndexOf('\n') + 1).split('\n').filter(Boolean).map((line) => JSON.parse(line)),
       hold: () => child.stdout.pause(), // and nobody reads the access log
       go: () => child.stdout.resume(),

@@ -71,7 +71,7 @@ equal(await full.stop(), 0, 'it ends as ever')
 // Five more files can be opened: fewer than there are connections.
 const few = await serve('few.db', args)
 served(await chat(few, 'hello'), 'there are descriptors')
-while (!/working as/.test(few.err())) await new Promise((done) => setTimeout(done, 5)) // it has opened what it needs
+await few.says(/working as/) // it has opened what it needs
 const used = new Set(readdirSync(`/proc/${few.pid}/fd`).map(Number))
 let most = 0
 for (let unused = 0; unused < 5; most++) unused += !used.has(most)
@@ -128,12 +128,12 @@ const waits = starts.filter((s) => s.url)
 check(waits.length > 2, 'many go on', starts.map((s) => s.url ?? s))
 for (const s of starts) check(s.url || /ended with 5.*Too many open files/s.test(s), 'others say what is lacking', s)
 for (const s of waits) {
-  while (!/worker.waits|working as/.test(s.err())) await new Promise((done) => setTimeout(done, 5))
+  await s.says(/worker.waits|working as/)
   limit(s, 'nofile=4096:')
 }
 check(waits.filter((s) => /worker.waits/.test(s.err())).length > 2, 'some without their worker', waits.map((s) => s.err()))
 for (const s of waits) {
-  while (!/working as/.test(s.err())) await new Promise((done) => setTimeout(done, 5)) // it is started by itself
+  await s.says(/working as/) // it is started by itself
   let ready
   while ((ready = await call(s, 'GET', '/readyz')).status !== 200) equal(ready.json.checks.worker, 'waiting', 'it says what is not ready')
   check(s.err().split('worker.waits').length <= 2, 'the log says it once', s.err())
