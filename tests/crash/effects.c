@@ -3,11 +3,13 @@
 #include <reeve/capability.h>
 
 #include <fcntl.h>
+#include <libgen.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #define MAX_TEXT 200
@@ -63,15 +65,30 @@ static int act(void *self, struct rv_cap_call *call)
     return call->reply(call, reply);
 }
 
-/* The same, but first it begins and waits for the file WORLD.go. */
-static int wait_and_act(void *self, struct rv_cap_call *call)
+/* Until the file WORLD.go is there, or the call, if there is one, is cancelled: that is asked for now and then. */
+static void wait_for_gate(const struct rv_cap_call *call)
 {
-    char gate[4096];
+    char gate[4096], folder[4096], events[4096];
+    struct pollfd p = {.fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC), .events = POLLIN};
 
     snprintf(gate, sizeof gate, "%s.go", world_path());
+    snprintf(folder, sizeof folder, "%s", gate);
+    if (p.fd < 0 || inotify_add_watch(p.fd, dirname(folder), IN_CREATE | IN_MOVED_TO) < 0)
+        abort();
+    for (int slices = 0;
+         slices < MAX_WAIT_MS / SLICE_MS && access(gate, F_OK) != 0 && !(call && call->cancelled(call));) {
+        slices += poll(&p, 1, SLICE_MS) == 0;
+        while (read(p.fd, events, sizeof events) > 0)
+            continue;
+    }
+    close(p.fd);
+}
+
+/* The same, but first it begins and waits. */
+static int wait_and_act(void *self, struct rv_cap_call *call)
+{
     leave_mark(call, "begins");
-    for (int i = 0; i < MAX_WAIT_MS / SLICE_MS && access(gate, F_OK) != 0 && !call->cancelled(call); i++)
-        nanosleep(&(struct timespec){0, SLICE_MS * 1000000}, NULL);
+    wait_for_gate(call);
     return act(self, call);
 }
 
@@ -99,9 +116,7 @@ static int outlive(void *self, struct rv_cap_call *call)
     }
     snprintf(gate, sizeof gate, "%s.began", world_path()); /* beside it: the probe takes a line for the effect */
     close(open(gate, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
-    snprintf(gate, sizeof gate, "%s.go", world_path());
-    for (int i = 0; i < MAX_WAIT_MS / SLICE_MS && access(gate, F_OK) != 0; i++)
-        nanosleep(&(struct timespec){0, SLICE_MS * 1000000}, NULL);
+    wait_for_gate(NULL);
     act(self, call);
     return kill(getpid(), SIGKILL);
 }

@@ -97,7 +97,7 @@ static bool take(rv_httpd *s, int fd, const char *until)
         if (n == 0 || (n < 0 && errno != EAGAIN))
             return false;
         if (n < 0)
-            (void)poll(NULL, 0, 1);
+            (void)poll((struct pollfd[]){{fd, POLLIN, 0}, {uv_backend_fd(&loop), POLLIN, 0}}, 2, 1);
     }
     return false;
 }
