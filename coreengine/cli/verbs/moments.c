@@ -278,12 +278,16 @@ static int timeline(struct rv_cli *cli, rv_err **err)
     static const struct rv_cli_column columns[] = {
         {"EVENT", 0, false}, {"TYPE", 24, false}, {"WORDS", 80, false}, {"AGE", 0, false}};
     static const char *const members[] = {"event_type", "name_or_type", "content_or_summary", "event_timestamp"};
+    struct rv_session_row session = {0};
     json_object *rows = NULL;
     int64_t limit = LIST_MANY;
     int rc = cli_int(cli, "limit", 1, RV_APP_MAX_EVENTS, &limit, err);
 
     if (rc == 0)
-        rc = rv_app_build_timeline(cli->store, &cli->app.scope, cli->words[0], limit, &rows, err);
+        rc = cli_find_session(cli, &session, err);
+    if (rc == 0)
+        rc = rv_app_build_timeline(cli->store, &cli->app.scope, session.id, limit, &rows, err);
+    rv_session_row_fini(&session);
     if (rc == 0)
         rc = print_rows(cli, rows, columns, members, RV_COUNT(columns), err);
     json_object_put(rows);
@@ -292,8 +296,7 @@ static int timeline(struct rv_cli *cli, rv_err **err)
 
 static int clone_session(struct rv_cli *cli, rv_err **err)
 {
-    struct rv_app_clone how = {.session = cli->words[0],
-                               .id = cli_value(cli, "as"),
+    struct rv_app_clone how = {.id = cli_value(cli, "as"),
                                .user = cli_value(cli, "for-user"),
                                .agent = cli_value(cli, "agent"),
                                .now_us = rv_app_now_us(),
@@ -301,10 +304,15 @@ static int clone_session(struct rv_cli *cli, rv_err **err)
     rv_buf text = RV_BUF_INIT(4096);
     char id[RV_STORE_MAX_ID + 1];
     int64_t n = 0;
+    struct rv_session_row session = {0};
     int rc = cli_int(cli, "messages", 0, INT32_MAX, &how.max_messages, err);
 
     if (rc == 0)
+        rc = cli_find_session(cli, &session, err);
+    how.session = session.id;
+    if (rc == 0)
         rc = rv_app_clone_session(cli->store, &cli->app.scope, &how, id, &n, err);
+    rv_session_row_fini(&session);
     if (rc == 0)
         rv_buf_printf(&text, "%s\n", id);
     return cli_print(rc, &text, err);
@@ -487,14 +495,16 @@ const struct rv_cli_verb verb_sessions_timeline = {
     .name = "sessions timeline",
     .args = "SESSION",
     .summary = "print the messages and moments of a session by time",
-    .text = "Prints the newest events, oldest first. A moment stands where it starts.",
+    .text = "Prints the newest events, oldest first. A moment stands where it starts. \"last\" is the session that "
+            "was\n"
+            "used last.",
     .examples = "reeve sessions timeline tale --limit 20\n"
                 "reeve sessions timeline tale --json | jq -c '[.event_timestamp, .name_or_type]'",
     RV_CLI_OPTIONS(timeline_options),
     .groups = {&cli_of_stores},
     RV_CLI_ONE_WORD,
     .store = RV_CLI_READS,
-    .takes = &cli_takes_sessions,
+    .takes = &cli_takes_any_session,
     .run = timeline,
 };
 const struct rv_cli_verb verb_sessions_clone = {
@@ -503,13 +513,13 @@ const struct rv_cli_verb verb_sessions_clone = {
     .summary = "copy a session with its first messages",
     .text = "Prints the id of the copy. Its messages have new ids; its metadata says cloned_from. Messages of asked "
             "agents\n"
-            "and moments are not copied.",
+            "and moments are not copied. \"last\" is the session that was used last.",
     .examples = "reeve sessions clone tale --messages 4 --as tale-from-4",
     RV_CLI_OPTIONS(clone_options),
     .groups = {&cli_of_stores, &cli_of_commits},
     RV_CLI_ONE_WORD,
     .store = RV_CLI_CHANGES,
-    .takes = &cli_takes_sessions,
+    .takes = &cli_takes_any_session,
     .run = clone_session,
 };
 const struct rv_cli_verb verb_sessions_search = {

@@ -4,6 +4,7 @@
 #include "coreengine/cli/verbs/verbs_internal.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static void add_row(struct rv_cli_list *l, const struct rv_session_row *row)
 {
@@ -57,6 +58,16 @@ static int list(struct rv_cli *cli, rv_err **err)
     return cli_list_end(cli, &l, rc, err);
 }
 
+/* What is deleted is named by its id: another chat may have made another session the last one. */
+static int hint_at_id(const struct rv_cli *cli, int rc, rv_err **err)
+{
+    if (rc == RV_E_NOT_FOUND && strcmp(cli->words[0], "last") == 0)
+        rv_err_set_hint(err,
+                        "to delete, give the id of the session: `reeve sessions list --limit 1` shows the one that "
+                        "was used last");
+    return rc;
+}
+
 static int delete_session(struct rv_cli *cli, rv_err **err)
 {
     rv_buf said = RV_BUF_INIT(4096);
@@ -66,7 +77,7 @@ static int delete_session(struct rv_cli *cli, rv_err **err)
     rv_buf_printf(&said, "session %s is deleted\n", cli->words[0]);
     if (n > 0)
         rv_buf_printf(&said, "%zu of its runs %s not over: to be cancelled\n", n, n == 1 ? "is" : "are");
-    return cli_print(rc, &said, err);
+    return cli_print(hint_at_id(cli, rc, err), &said, err);
 }
 
 static int change(struct rv_cli *cli, rv_err **err)
@@ -79,8 +90,13 @@ static int change(struct rv_cli *cli, rv_err **err)
 
     if (!wanted.name && !wanted.mode && !wanted.status)
         return cli_usage(cli, err, "nothing to change: give --status, --name or --session-type");
-    int rc = rv_store_change_session(cli->store, &cli->app.scope, cli->words[0], &wanted, err);
-    rv_buf_printf(&said, "session %s is changed\n", cli->words[0]);
+    struct rv_session_row row = {0};
+    int rc = cli_find_session(cli, &row, err);
+    if (rc == 0)
+        rc = rv_store_change_session(cli->store, &cli->app.scope, row.id, &wanted, err);
+    if (rc == 0)
+        rv_buf_printf(&said, "session %s is changed\n", row.id);
+    rv_session_row_fini(&row);
     return cli_print(rc, &said, err);
 }
 
@@ -96,7 +112,7 @@ static int delete_message(struct rv_cli *cli, rv_err **err)
                        "\"%s\" is not the number of a message: `reeve sessions messages` shows it as seq", word);
     int rc = rv_store_delete_message(cli->store, &cli->app.scope, cli->words[0], seq, rv_app_now_us(), err);
     rv_buf_printf(&said, "message %jd of session %s is deleted\n", seq, cli->words[0]);
-    return cli_print(rc, &said, err);
+    return cli_print(hint_at_id(cli, rc, err), &said, err);
 }
 
 static const struct rv_cli_option list_options[] = {
@@ -147,13 +163,13 @@ static const struct rv_cli_verb change_verb = {
     .args = "SESSION",
     .summary = "change the status, name or type of a session",
     .text = "`reeve sessions list --status archived` lists archived sessions. A chat can still continue an archived\n"
-            "session.",
+            "session. \"last\" is the session that was used last.",
     .examples = "reeve sessions change 2f6c0c5e-9a39-5f1c-8d0e-0c5a53a8a1d2 --status archived",
     RV_CLI_OPTIONS(change_options),
     .groups = {&cli_of_stores, &cli_of_commits},
     RV_CLI_ONE_WORD,
     .store = RV_CLI_CHANGES,
-    .takes = &cli_takes_sessions,
+    .takes = &cli_takes_any_session,
     .run = change,
 };
 static const struct rv_cli_verb delete_message_verb = {

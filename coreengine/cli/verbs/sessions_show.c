@@ -19,8 +19,7 @@ static int take_id(void *self, const struct rv_session_row *row, rv_err **err)
     return *id ? RV_STORE_ENOUGH : RV_FAIL(err, RV_E_NOMEM, "find a session");
 }
 
-/* "last" is the session that was touched last, unless a session has that id. */
-static int find_session(const struct rv_cli *cli, struct rv_session_row *out, rv_err **err)
+int cli_find_session(const struct rv_cli *cli, struct rv_session_row *out, rv_err **err)
 {
     const struct rv_session_filter newest = {.limit = 1};
     const char *word = cli->words[0];
@@ -174,7 +173,7 @@ static int show(struct rv_cli *cli, rv_err **err)
     struct picture p = {.cli = cli, .out = &text};
     struct rv_session_row row = {0};
 
-    int rc = find_session(cli, &row, err);
+    int rc = cli_find_session(cli, &row, err);
     if (rc == 0 && cli_flag(cli, "json")) {
         rv_jw w = rv_jw_on(&text);
         rv_app_session_write(&row, &w);
@@ -215,7 +214,7 @@ static int messages(struct rv_cli *cli, rv_err **err)
 
     int rc = cli_int(cli, "limit", 0, 1000000000, &filter.limit, err);
     if (rc == 0)
-        rc = find_session(cli, &row, err);
+        rc = cli_find_session(cli, &row, err);
     if (rc == 0)
         rc = rv_store_read_messages(cli->store, &cli->app.scope, &(const struct rv_messages_of){row.id, &filter},
                                     print_row, (void *)(uintptr_t)row.id, err);
@@ -321,7 +320,7 @@ static int export_session(struct rv_cli *cli, rv_err **err)
     const struct rv_message_filter all = {.with_children = cli_flag(cli, "children")};
     struct rv_session_row row = {0};
 
-    int rc = find_session(cli, &row, err);
+    int rc = cli_find_session(cli, &row, err);
     if (rc == 0) {
         begin_document(&d, &row);
         rc = rv_store_read_messages(cli->store, &cli->app.scope, &(const struct rv_messages_of){row.id, &all},

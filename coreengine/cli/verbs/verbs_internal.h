@@ -22,6 +22,11 @@ struct rv_schedule_row;
 /** As rv_store_get_schedule(), with a hint where to look when there is none. */
 RV_MUST_CHECK int cli_find_schedule(struct rv_cli *cli, const char *word, struct rv_schedule_row *out, rv_err **err);
 
+/* sessions_show.c */
+struct rv_session_row;
+/** The session of the first word: an id, or "last", the session that was used last, unless a session has that id. */
+RV_MUST_CHECK int cli_find_session(const struct rv_cli *cli, struct rv_session_row *out, rv_err **err);
+
 /* check.c */
 struct rv_app_proved;
 /** The bounds of a pipeline for people, and what a run can cost at most. */
