@@ -26,6 +26,8 @@ struct ingest {
     const char *user;          /* of the rows; "": none */
     struct rv_store_scope own; /* rows of that user only: what others have is theirs */
     size_t chunk_chars, overlap;
+    rv_arena *ids; /* of files that were taken; owned, as the next one */
+    rv_index seen; /* the same: a file that several paths lead to is taken once */
 };
 
 /* --- what is there --- */
@@ -285,7 +287,17 @@ static bool is_of_the_store(int rc)
            rc == RV_E_STATE || rc == RV_E_UNAVAILABLE || rv_code_is_scarce(rc);
 }
 
-static int take_file(const struct ingest *in, struct ingest_file *file, struct rv_ingest_counts *counts, rv_err **err)
+/* Was it taken before, by another path? */
+static int see(struct ingest *in, const struct page *page, bool *is_new, rv_err **err)
+{
+    const char *id = rv_arena_dup(in->ids, rv_str_of(page->id));
+    int rc = id ? rv_index_add(&in->seen, rv_str_of(id), 0) : RV_E_NOMEM;
+
+    *is_new = rc == 0;
+    return rc == RV_E_NOMEM ? RV_FAIL(err, rc, "list files") : 0;
+}
+
+static int take_file(struct ingest *in, struct ingest_file *file, struct rv_ingest_counts *counts, rv_err **err)
 {
     struct rv_ingested told = {.path = file->path, .why = file->why, .outcome = RV_INGEST_FAILED};
     struct page page = {0};
@@ -293,8 +305,12 @@ static int take_file(const struct ingest *in, struct ingest_file *file, struct r
     int rc = file->why ? rv_err_code(file->why) : app_page_read(file->path, in->user, &page, &why);
     size_t n_bytes = page.text.len;
 
-    bool is_read = rc == 0;
-    if (is_read && (rc = take_page(in, &page, &told, &why)) < 0) /* what cannot be read is named already */
+    bool is_read = rc == 0, is_new = true;
+    if (is_read && (rc = see(in, &page, &is_new, &why)) == 0 && !is_new) {
+        app_page_fini(&page);
+        return 0;
+    }
+    if (rc == 0 && (rc = take_page(in, &page, &told, &why)) < 0) /* what cannot be read is named already */
         RV_WRAP(&why, rc, "keep \"%s\"", file->path);
     if (rc == RV_E_NOMEM || (is_read && rc < 0 && is_of_the_store(rc))) {
         app_page_fini(&page);
@@ -408,8 +424,13 @@ int rv_app_ingest(const struct rv_app_ingest *opts, struct rv_ingest_counts *out
     if (rc < 0)
         return rc;
     out->n_passed_over = files.n_passed_over;
+    in.ids = rv_arena_new((size_t)RV_INGEST_MAX_FILES * 2 * sizeof((struct page *)0)->id);
+    if (!in.ids)
+        rc = RV_FAIL(err, RV_E_NOMEM, "list files");
     for (size_t i = 0; i < files.n && rc == 0; i++)
         rc = take_file(&in, &files.at[i], out, err);
+    rv_index_fini(&in.seen);
+    rv_arena_free(in.ids);
     app_ingest_files_fini(&files);
     if (rc == 0)
         rc = app_ingest_missing(opts, &missing, err);

@@ -154,6 +154,7 @@ static int walk(struct ingest_files *files, const char *path, int depth, rv_err 
     if (!S_ISREG(st.st_mode)) {
         rv_err *why = NULL;
         RV_IGNORE(RV_FAIL(&why, RV_E_INVALID, "\"%s\" is neither a file nor a folder", path), "kept with the file");
+        rv_err_set_hint(&why, "a row needs a text that can be read again: write it to a file first");
         return add_file(files, path, why, err);
     }
     return add_file(files, path, NULL, err);
