@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <json-c/linkhash.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define MAX_CONDITIONS 16 /* --where of one command: a person types them; more is an error */
 #define MAX_CELL       60 /* columns of a name: others stand beside it on a terminal; the rest is cut */
@@ -263,6 +265,22 @@ static int say_row(void *self, int64_t line, json_object *row, const rv_err *why
     return rc;
 }
 
+/* Can lines be read from it to an end? Not from a device other than a terminal and /dev/null. */
+static int check_lines(int fd, const char *path, rv_err **err)
+{
+    struct stat st, none;
+
+    if (fstat(fd, &st) < 0)
+        return RV_FAIL_SYSTEM(err, errno, "read \"%s\"", path);
+    if (!S_ISBLK(st.st_mode) && (!S_ISCHR(st.st_mode) || isatty(fd)))
+        return 0;
+    if (S_ISCHR(st.st_mode) && stat("/dev/null", &none) == 0 && none.st_rdev == st.st_rdev)
+        return 0;
+    RV_FAIL(err, RV_E_INVALID, "\"%s\" is a device, whose lines may never end", path);
+    rv_err_set_hint(err, "name a file or a pipe");
+    return RV_E_INVALID;
+}
+
 static int put(struct rv_cli *cli, rv_err **err)
 {
     const char *path = cli->n_words > 1 ? cli->words[1] : "-";
@@ -279,7 +297,9 @@ static int put(struct rv_cli *cli, rv_err **err)
 
     if (!in)
         return RV_FAIL_SYSTEM(err, errno, "read \"%s\"", path);
-    int rc = rv_app_put_lines(&opts, in, &n_failed, err);
+    int rc = check_lines(fileno(in), is_stdin ? "standard input" : path, err);
+    if (rc == 0)
+        rc = rv_app_put_lines(&opts, in, &n_failed, err);
     if (!is_stdin)
         fclose(in);
     if (rc == 0 && n_failed > 0)
