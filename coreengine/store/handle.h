@@ -49,7 +49,7 @@ struct rv_store_opts {
  *  @return RV_E_NOT_FOUND, RV_E_UNAVAILABLE (the system or the server refused it, or it was locked longer than busy_ms:
  *  the cause is RV_E_IO or RV_E_TIMEOUT), RV_E_DISK, RV_E_FILES, RV_E_VERSION (newer; says both versions), RV_E_DENIED
  *  (password, rights of the file or of its folder),
- *  RV_E_INVALID (a URL that cannot be read; not a store, or damaged; hint names `reeve store check`), RV_E_STATE (a
+ *  RV_E_INVALID (a URL that cannot be read; not a store, or damaged), RV_E_STATE (a
  * copy that did not end, see upkeep.h) */
 RV_MUST_CHECK int rv_store_open(const char *url, const struct rv_store_opts *opts, rv_store **out, rv_err **err);
 /** True if it keeps everything in memory: then it has this one handle, and ends with it. */

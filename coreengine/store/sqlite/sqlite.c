@@ -73,12 +73,15 @@ static int prepare_file(struct sqlite *st, const struct rv_store_opts *opts, rv_
 
     if (stat(st->base.path, &info) == 0) {
         if (S_ISDIR(info.st_mode)) {
-            RV_FAIL(err, RV_E_IO, "\"%s\" is a folder", st->base.path);
+            RV_FAIL(err, RV_E_INVALID, "\"%s\" is a folder", st->base.path);
             rv_err_set_hint(err, "name a file in the folder");
-            return RV_E_IO;
+            return RV_E_INVALID;
         }
-        if (!S_ISREG(info.st_mode))
-            return RV_FAIL(err, RV_E_IO, "\"%s\" is not a regular file", st->base.path);
+        if (!S_ISREG(info.st_mode)) {
+            RV_FAIL(err, RV_E_INVALID, "\"%s\" is not a regular file", st->base.path);
+            rv_err_set_hint(err, "a store needs a file that can be read and written at any position");
+            return RV_E_INVALID;
+        }
         /* SQLite takes a file of one byte for an empty one, and would write over it. */
         return info.st_size == 1 ? sqlite_fail(st, SQLITE_NOTADB, "open", err) : 0;
     }
@@ -223,6 +226,10 @@ static int set_up(struct sqlite *st, enum rv_store_sync sync, rv_err **err)
     /* Only now it is known to be ours. A file that is not stays as it is. */
     if (rc == 0 && !st->read_only && !st->is_memory)
         rc = enter_wal(st, err);
+    if (rc == RV_E_IO && (sqlite3_errcode(st->link->db) & 0xff) == SQLITE_CORRUPT) { /* trying again does not help */
+        rv_err_set_hint(err, "restore the file from a backup");
+        rc = RV_WRAP(err, RV_E_INVALID, "the file is damaged");
+    }
     return rc;
 }
 

@@ -60,8 +60,7 @@ static void advise(const struct sqlite *st, int rc, rv_err **err)
                         "restore the file from a backup; `reeve store check` lists the damage of a file that opens");
         break;
     case SQLITE_NOTADB:
-        rv_err_set_hint(err,
-                        "name another file, or restore this one from a backup; `reeve store check` looks at a store");
+        rv_err_set_hint(err, "name another file, or restore this one from a backup");
         break;
     case SQLITE_FULL:
     case SQLITE_IOERR:

@@ -205,7 +205,7 @@ START_TEST(what_is_no_database_is_refused_and_not_touched)
     for (size_t i = 0; i <= RV_COUNT(texts); i++) {
         const char *text = i < RV_COUNT(texts) ? texts[i] : large;
         rv_kit_write(w->path, text);
-        FAILS(RV_E_INVALID, "file is not a database", "store check", world_store(w, w->path, &quick, &w->s));
+        FAILS(RV_E_INVALID, "file is not a database", "restore this one", world_store(w, w->path, &quick, &w->s));
         now = rv_kit_read(w->path);
         ck_assert_str_eq(now, text);
         free(now);

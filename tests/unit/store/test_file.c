@@ -198,10 +198,10 @@ START_TEST(what_is_no_file_is_refused)
     char *below;
 
     world_open(w, 1);
-    FAILS(RV_E_UNAVAILABLE, "is a folder", NULL, world_store(w, w->dir, &quick, &(rv_store *){NULL}));
+    FAILS(RV_E_INVALID, "is a folder", NULL, world_store(w, w->dir, &quick, &(rv_store *){NULL}));
     below = rv_kit_path(w->path, "x.db");
     FAILS(RV_E_UNAVAILABLE, "Not a directory", NULL, world_store(w, below, &quick, &(rv_store *){NULL}));
-    FAILS(RV_E_UNAVAILABLE, "not a regular file", NULL, world_store(w, "/dev/null", &quick, &(rv_store *){NULL}));
+    FAILS(RV_E_INVALID, "not a regular file", NULL, world_store(w, "/dev/null", &quick, &(rv_store *){NULL}));
     ck_assert_int_eq(world_count(w, w->s), 1);
     free(below);
     world_close(w);
