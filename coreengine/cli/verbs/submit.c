@@ -37,6 +37,7 @@ static const struct rv_cli_option submit_options[] = {
 static int read_at(const char *at, const char *zone_name, int64_t *out, rv_err **err)
 {
     const rv_zone *zone = rv_zone_utc();
+    const struct rv_src in_at = {"--at", 1, 1};
     struct rv_when when = {0};
     rv_zones *zones = rv_zones_new(NULL);
 
@@ -44,7 +45,7 @@ static int read_at(const char *at, const char *zone_name, int64_t *out, rv_err *
         return RV_FAIL(err, RV_E_NOMEM, "read a time zone");
     int rc = zone_name ? rv_zones_get(zones, rv_str_of(zone_name), &zone, err) : 0;
     if (rc == 0)
-        rc = rv_when_parse(rv_str_of(at), zone, rv_app_now_us(), NULL, &when, err);
+        rc = rv_when_parse(rv_str_of(at), zone, rv_app_now_us(), &in_at, &when, err);
     rv_zones_free(zones);
     if (rc == 0)
         *out = when.us;
@@ -58,8 +59,7 @@ static int read_due(const struct rv_cli *cli, int64_t *out, rv_err **err)
     int rc = 0;
 
     if (at) {
-        rc = read_at(at, cli_value(cli, "zone"), out, err);
-        return rc < 0 ? RV_WRAP(err, rc, "read --at") : 0;
+        return read_at(at, cli_value(cli, "zone"), out, err);
     }
     if (delay)
         rc = cli_parse_duration(delay, &us, err);
