@@ -358,6 +358,17 @@ static int too_many_words(const struct rv_cli *cli, rv_err **err)
     const struct rv_cli_verb *v = cli->verb;
     const char *word = cli->words[v->max_words];
 
+    if (v->max_words == 0 && find(v, RV_STR_LIT("note"), 0)) {
+        int rc = RV_FAIL(err, RV_E_INVALID,
+                         word[0] ? "`reeve %s` takes no argument, and was given \"%s\""
+                                 : "`reeve %s` takes no argument, and was given an empty one%s",
+                         v->name, word);
+        rv_err_set_hint(err, "the option --note says what the key is for, such as --note laptop");
+        return rc;
+    }
+    if (!word[0])
+        return cli_usage(cli, err, "argument %zu of `reeve %s` is empty, and it does not take that many",
+                         v->max_words + 1, v->name);
     if (v->max_words != 1 || !find(v, RV_STR_LIT("input"), 0) || cli_value(cli, "input") || strstr(word, ".y"))
         return cli_usage(cli, err, "`reeve %s` does not take \"%s\"", v->name, word);
     rv_buf line = RV_BUF_INIT(4096);
