@@ -165,6 +165,14 @@ static int check_name(struct srv_call *c, const struct rv_kind *kind, const char
     return rc;
 }
 
+/* Scenarios and collections are known by their names. */
+static int check_has_name(const struct rv_kind *kind, json_object *row, rv_err **err)
+{
+    if (strcmp(kind->name, "users") == 0 || rv_json_text_or(row, "name", "")[0])
+        return 0;
+    return RV_FAIL(err, RV_E_INVALID, "the body needs \"name\", a text that is not empty");
+}
+
 /* In a group. */
 static int put(struct srv_call *c, const struct rv_kind *kind, const char *id, json_object **out, rv_err **err)
 {
@@ -179,6 +187,8 @@ static int put(struct srv_call *c, const struct rv_kind *kind, const char *id, j
         rc = rv_json_set_text(c->body, "id", id, err);
     if (rc == 0)
         rc = rv_store_put_entities(c->store, &c->app.scope, &put, &rows, err);
+    if (rc == 0 && (!id || json_object_object_get_ex(c->body, "name", NULL)))
+        rc = check_has_name(kind, json_object_array_get_idx(rows, 0), err);
     if (rc == 0)
         *out = json_object_get(json_object_array_get_idx(rows, 0));
     json_object_put(rows);

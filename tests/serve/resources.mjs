@@ -57,6 +57,14 @@ equal((await ask('POST', '/scenarios/search', {limit: 0})).status, 400, 'a limit
 equal((await get('/api/v1/scenarios')).length, 2, 'also under the paths of REMLight')
 equal((await ask('GET', '/api/v1/nothing')).status, 404, 'but not any')
 
+for (const body of [{}, {name: ''}, {name: 5}, {description: 'x'}])
+  for (const path of ['/scenarios', '/collections']) {
+    const refused = await ask('POST', path, body)
+    equal([refused.status, refused.text.includes('name')], [400, true], `${path} without a name: ${JSON.stringify(body)}`)
+  }
+
+equal((await ask('PUT', `/scenarios/${scenario}`, {name: ''})).status, 400, 'nor can a name be taken away')
+
 // --- another user finds nothing of it
 const lost = [await ask('GET', `/scenarios/${scenario}`, undefined, bob), await ask('GET', `/scenarios/${randomUUID()}`, undefined, bob)]
 equal(lost.map((r) => r.status), [404, 404], 'what is another user\'s is not there')
