@@ -5,6 +5,7 @@
 #include "coreengine/app/app.h"
 #include "coreengine/base/base.h"
 #include "coreengine/match/match.h"
+#include "coreengine/server/body_internal.h"
 #include "coreengine/server/handlers_internal.h"
 
 #define MAX_TEXTS 256 /* of one request: each is computed in turn, and others wait; more is an error */
@@ -42,9 +43,23 @@ static int read_texts(struct embedding *e, rv_err **err)
     return 0;
 }
 
+static size_t local_dims(const char *name)
+{
+    return strcmp(name, RV_EMBED_NGRAM) == 0 ? RV_EMBED_NGRAM_DIMS : RV_EMBED_LOCAL_DIMS;
+}
+
+static int check_local(const char *name, int64_t dims, rv_err **err)
+{
+    if (dims == (int64_t)local_dims(name))
+        return 0;
+    return RV_FAIL(err, RV_E_INVALID, "model \"%s\" has no choice of \"dimensions\": it has %zu, not %lld", name,
+                   local_dims(name), (long long)dims);
+}
+
 static int read_opts(struct embedding *e, rv_err **err)
 {
     const char *model = NULL, *format = NULL;
+    json_object *given = NULL;
     int64_t dims = 0;
     int rc = 0;
 
@@ -52,7 +67,11 @@ static int read_opts(struct embedding *e, rv_err **err)
         rv_buf_puts(&e->model, model);
     else
         rc = rv_store_read_embedding_provider(e->c->store, &e->model, err);
-    if (rv_json_get_int(e->c->body, "dimensions", &dims))
+    if (rc == 0 && json_object_object_get_ex(e->c->body, "dimensions", &given) && given) /* null: as if absent */
+        rc = srv_body_int(e->c, "dimensions", 1, RV_VECTOR_MAX_DIMS, &dims, err);
+    if (rc == 0 && dims > 0 && rv_embedding_is_local(rv_buf_cstr(&e->model)))
+        rc = check_local(rv_buf_cstr(&e->model), dims, err);
+    else if (rc == 0 && dims > 0)
         rv_buf_printf(&e->model, "@%lld", (long long)dims);
     if (rv_json_get_text(e->c->body, "encoding_format", &format)) {
         e->as_base64 = strcmp(format, "base64") == 0;
@@ -67,7 +86,7 @@ static int embed_here(struct embedding *e, rv_err **err)
     const char *name = rv_buf_cstr(&e->model);
     int rc = 0;
 
-    e->dims = strcmp(name, RV_EMBED_NGRAM) == 0 ? RV_EMBED_NGRAM_DIMS : RV_EMBED_LOCAL_DIMS;
+    e->dims = local_dims(name);
     e->values = calloc(e->n * e->dims, sizeof *e->values);
     if (!e->values)
         return RV_FAIL(err, RV_E_NOMEM, "embed texts");

@@ -248,6 +248,13 @@ const packed = (await ask('POST', '/v1/embeddings', {input: 'leeks', encoding_fo
 equal([...new Float32Array(new Uint8Array(Buffer.from(packed.data[0].embedding, 'base64')).buffer)].slice(0, 9), vectors.data[0].embedding.slice(0, 9).map(Math.fround), 'as base64 the same')
 for (const body of [{}, {input: []}, {input: 1}, {input: 'x', model: 'nothing'}, {input: 'x', encoding_format: 'y'}, {input: ['']}])
   equal((await ask('POST', '/v1/embeddings', body)).status, 400, `no vectors: ${JSON.stringify(body)}`)
+for (const dimensions of [-1, 0, 8193, '9', 1.5]) {
+  const none = await ask('POST', '/v1/embeddings', {input: 'x', model: 'hash-ngram', dimensions})
+  equal([none.status, none.text.includes('"dimensions\\" must be a whole number from 1 to 8192')], [400, true], `no vectors of ${dimensions}`, none.text)
+}
+const fixed = await ask('POST', '/v1/embeddings', {input: 'x', model: 'hash-ngram', dimensions: 8})
+equal([fixed.status, fixed.text.includes('384')], [400, true], 'the model has no choice', fixed.text)
+equal((await ask('POST', '/v1/embeddings', {input: 'x', model: 'hash-ngram', dimensions: 384})).json?.data[0].embedding.length, 384, 'but the one it has')
 equal((await call(server, 'GET', '/readyz')).json, {status: 'ready', checks: {store: 'ok', worker: 'ok', draining: false}, reasons: []}, 'it is ready, and says why')
 
 // a response goes on for its own user only
