@@ -305,8 +305,8 @@ static void lint_parallel_bounds(const struct rv_pipeline *p, rv_findings *findi
                         (long long)p->max_agent_hops);
     if (callers > p->max_llm_calls)
         rv_findings_add(findings, RV_SEVERITY_WARNING, &src, "raise max_llm_calls",
-                        "no run can be complete: %lld stages call a model, and max_llm_calls is %lld",
-                        (long long)callers, (long long)p->max_llm_calls);
+                        "no run can be complete: %lld stage%s a model, and max_llm_calls is %lld", (long long)callers,
+                        callers == 1 ? " calls" : "s call", (long long)p->max_llm_calls);
 }
 
 /* --- groups of branches --- */

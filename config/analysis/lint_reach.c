@@ -195,8 +195,8 @@ static int lint_bounds(const struct rv_pipeline *p, const struct reach *r, rv_fi
                         (long long)hops, (long long)p->max_agent_hops);
     if (calls > p->max_llm_calls)
         rv_findings_add(findings, RV_SEVERITY_WARNING, &src, "raise max_llm_calls",
-                        "no run reaches \"end\": the cheapest way makes %lld model calls, and max_llm_calls is %lld",
-                        (long long)calls, (long long)p->max_llm_calls);
+                        "no run reaches \"end\": the cheapest way makes %lld model call%s, and max_llm_calls is %lld",
+                        (long long)calls, calls == 1 ? "" : "s", (long long)p->max_llm_calls);
     return rc;
 }
 

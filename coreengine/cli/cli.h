@@ -185,6 +185,7 @@ bool cli_tell_end(const rv_envelope *env, const rv_err *err);
 
 /* show/text.c: texts as a terminal or a shell may have them, spans of time and moments */
 void cli_write_duration(rv_buf *b, int64_t us); /* "340 ms" */
+const char *cli_plural(int64_t n);              /* "s", or "" for 1 */
 void cli_write_age(rv_buf *b, int64_t us);      /* "5 min": how long ago */
 void cli_write_bytes(rv_buf *b, int64_t bytes); /* "4.2 MB" */
 void cli_write_moment(rv_buf *b, int64_t us);   /* "2026-11-21 21:05:00", UTC */

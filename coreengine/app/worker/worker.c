@@ -78,7 +78,8 @@ static void say_end(struct shell *s, const struct work_job *j)
         if (j->crashes == 0)
             say(s, "%s %s: put off: it is under way, and may take this answer afterwards", what, id);
         else
-            say(s, "%s %s: put off: it crashed %lld processes in a row", what, id, (long long)j->crashes);
+            say(s, "%s %s: put off: it crashed %lld process%s in a row", what, id, (long long)j->crashes,
+                j->crashes == 1 ? "" : "es");
         break;
     case WORK_LEFT:
         say(s, "%s %s: left with a call under way", what, id);
@@ -550,7 +551,7 @@ static int work(struct shell *s, rv_err **err)
     if (rc == 0)
         rc = app_work_dispatcher_new(w, s->store, wake, s, &s->dispatcher, err);
     if (rc == 0) {
-        say(s, "working as %s: up to %zu runs at once", w->owner, w->n_max);
+        say(s, "working as %s: up to %zu run%s at once", w->owner, w->n_max, w->n_max == 1 ? "" : "s");
         RV_LOG(w->app.log, INFO, "worker.start", RV_F_TEXT("owner", w->owner), RV_F_I64("limit", w->n_max));
         if (w->opts->on_works)
             w->opts->on_works(w->opts->self_event);

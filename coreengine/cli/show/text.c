@@ -104,6 +104,11 @@ void cli_write_duration(rv_buf *b, int64_t us)
         rv_buf_printf(b, "%lld.%lld s", (long long)(us / RV_US_PER_S), (long long)(us / 100000 % 10));
 }
 
+const char *cli_plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
 void cli_write_age(rv_buf *b, int64_t us)
 {
     static const struct {

@@ -7,8 +7,8 @@
 
 static void write_side(const char *mark, const struct rv_app_side *s, rv_buf *b)
 {
-    rv_buf_printf(b, "%s %s  %s  %s, %lld records\n", mark, s->row.id, s->row.pipeline,
-                  rv_run_status_text(s->row.status), (long long)s->row.n_records);
+    rv_buf_printf(b, "%s %s  %s  %s, %lld record%s\n", mark, s->row.id, s->row.pipeline,
+                  rv_run_status_text(s->row.status), (long long)s->row.n_records, cli_plural(s->row.n_records));
 }
 
 static void write_line(const char *mark, rv_str line, rv_buf *b)
@@ -45,13 +45,13 @@ static void write_text(const struct rv_cli *cli, const struct rv_app_comparison 
                *plain = cli->out_color ? "\033[0m" : "";
 
     if (c->same && c->same_bundle) {
-        rv_buf_printf(b, "equal: %lld records\n", (long long)c->n_same);
+        rv_buf_printf(b, "equal: %lld record%s\n", (long long)c->n_same, cli_plural(c->n_same));
         return;
     }
     write_side("-", &c->a, b);
     write_side("+", &c->b, b);
     write_bundle_lines(c, b);
-    rv_buf_printf(b, "%lld records are the same\n", (long long)c->n_same);
+    rv_buf_printf(b, "%lld record%s the same\n", (long long)c->n_same, c->n_same == 1 ? " is" : "s are");
     if (c->same)
         return;
     for (size_t i = 0; i < RV_APP_DIFF_CONTEXT; i++)

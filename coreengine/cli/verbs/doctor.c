@@ -141,8 +141,9 @@ static void show_server_store(const char *url, int rc, const struct rv_store_sta
 
     rv_store_show_url(url, &shown);
     if (rc == 0)
-        line(c, LEVEL_OK, "store", "%s: %lld runs, %lld wait for an answer", rv_buf_cstr(&shown),
-             (long long)stats->runs, (long long)stats->pending);
+        line(c, LEVEL_OK, "store", "%s: %lld run%s, %lld wait%s for an answer", rv_buf_cstr(&shown),
+             (long long)stats->runs, cli_plural(stats->runs), (long long)stats->pending,
+             stats->pending == 1 ? "s" : "");
     else
         line(c, rc == RV_E_NOT_FOUND ? LEVEL_NOTE : LEVEL_BAD, "store", "%s", rv_err_text(cause));
     rv_buf_fini(&shown);
@@ -179,8 +180,8 @@ static void check_store(const struct rv_cli *cli, struct checkup *c)
     else if (!rv_store_is_memory(store) && access(file_of(rv_buf_cstr(&path)), W_OK) != 0)
         line(c, LEVEL_BAD, "store", "%s can be read, but not written: %s", rv_buf_cstr(&path), strerror(errno));
     else
-        line(c, LEVEL_OK, "store", "%s: %lld runs, %lld wait for an answer", rv_buf_cstr(&path), (long long)stats.runs,
-             (long long)stats.pending);
+        line(c, LEVEL_OK, "store", "%s: %lld run%s, %lld wait%s for an answer", rv_buf_cstr(&path),
+             (long long)stats.runs, cli_plural(stats.runs), (long long)stats.pending, stats.pending == 1 ? "s" : "");
     rv_err_free(err);
     rv_store_close(store);
     rv_buf_fini(&path);

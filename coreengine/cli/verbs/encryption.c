@@ -172,7 +172,8 @@ static int apply(struct rv_cli *cli, rv_err **err)
 
     int rc = rv_store_encrypt(cli->store, cli_flag(cli, "all-tenants") ? NULL : tenant_of(cli), rv_app_now_us(),
                               &walked, err);
-    rv_buf_printf(&said, "%lld texts, %lld of them rewritten\n", (long long)walked.texts, (long long)walked.rewritten);
+    rv_buf_printf(&said, "%lld text%s, %lld of them rewritten\n", (long long)walked.texts, cli_plural(walked.texts),
+                  (long long)walked.rewritten);
     if (walked.locked > 0)
         rv_buf_printf(&said, "%lld stay sealed: REEVE_PRIVATE_KEY_FILE names the file with the private key\n",
                       (long long)walked.locked);
@@ -188,7 +189,7 @@ static int prune(struct rv_cli *cli, rv_err **err)
     int rc = age ? cli_parse_duration(age, &age_us, err) : 0;
     if (rc == 0)
         rc = rv_store_prune_tenant_keys(cli->store, rv_app_now_us() - age_us, &n, err);
-    rv_buf_printf(&said, "deleted %lld retired keys that nothing needs\n", (long long)n);
+    rv_buf_printf(&said, "deleted %lld retired key%s that nothing needs\n", (long long)n, cli_plural(n));
     return cli_print(rc, &said, err);
 }
 
@@ -200,7 +201,8 @@ static int rewrap(struct rv_cli *cli, rv_err **err)
     int64_t n = 0;
 
     int rc = rv_store_rewrap_keys(cli->store, &n, err);
-    rv_buf_printf(&said, "%lld keys of tenants are wrapped by another master key now\n", (long long)n);
+    rv_buf_printf(&said, "%lld key%s of tenants %s wrapped by another master key now\n", (long long)n, cli_plural(n),
+                  n == 1 ? "is" : "are");
     return cli_print(rc, &said, err);
 }
 

@@ -402,7 +402,7 @@ static int reindex(struct rv_cli *cli, rv_err **err)
     int64_t n = 0;
     int rc = rv_store_rebuild_keys(cli->store, &n, err);
 
-    rv_buf_printf(&said, "%lld names are indexed\n", (long long)n);
+    rv_buf_printf(&said, "%lld name%s indexed\n", (long long)n, n == 1 ? " is" : "s are");
     return cli_print(rc, &said, err);
 }
 

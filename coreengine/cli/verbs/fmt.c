@@ -96,7 +96,8 @@ static int format(struct rv_cli *cli, rv_err **err)
     cli_files_fini(&files);
     rc = cli_print(rc, &s.out, err);
     if (rc == 0 && s.checks && s.n_differ)
-        cli_say("reeve: %zu of %zu files are not formatted; `reeve fmt` formats them\n", s.n_differ, s.n_files);
+        cli_say("reeve: %zu of %zu file%s %s not formatted; `reeve fmt` formats %s\n", s.n_differ, s.n_files,
+                cli_plural((int64_t)s.n_files), s.n_differ == 1 ? "is" : "are", s.n_differ == 1 ? "it" : "them");
     return rc < 0 ? rc : s.status;
 }
 

@@ -93,11 +93,11 @@ static int print_text(const struct rv_app_gc *c, rv_err **err)
     else if (dry && c->n == 0)
         rv_buf_puts(&text, "no run would be deleted\n");
     else if (dry)
-        rv_buf_printf(&text, "%zu runs would be deleted\n", c->n);
+        rv_buf_printf(&text, "%zu run%s would be deleted\n", c->n, cli_plural((int64_t)c->n));
     else
-        rv_buf_printf(&text, "%zu runs deleted\n", c->n_deleted);
+        rv_buf_printf(&text, "%zu run%s deleted\n", c->n_deleted, cli_plural((int64_t)c->n_deleted));
     if (c->n_owned)
-        rv_buf_printf(&text, "%zu kept: a process runs them\n", c->n_owned);
+        rv_buf_printf(&text, "%zu kept: a process runs %s\n", c->n_owned, c->n_owned == 1 ? "it" : "them");
     if (!dry) {
         rv_buf_puts(&text, "freed ");
         cli_write_bytes(&text, c->freed_bytes);

@@ -18,7 +18,7 @@ static void write_note(const struct rv_interrupt_row *row, int64_t now_us, rv_bu
 
     if (!row->ended_us && row->expires_us) {
         bool is_due = row->expires_us <= now_us;
-        rv_buf_puts(b, is_due ? "due since " : "until ");
+        rv_buf_puts(b, is_due ? "due for " : "expires in ");
         cli_write_age(b, is_due ? now_us - row->expires_us : row->expires_us - now_us);
         rv_buf_puts(b, text.len ? ": " : "");
     }

@@ -26,11 +26,11 @@ static int print_verdict(const struct rv_cli *cli, const struct rv_app_past *p, 
     if (cli_flag(cli, "json")) {
         rv_app_verified_write(p, v, NULL, &w);
     } else if (!cli_flag(cli, "state") && !cli_flag(cli, "events")) {
-        rv_buf_printf(&text, "identical: %lld records", (long long)v->records);
+        rv_buf_printf(&text, "identical: %lld record%s", (long long)v->records, cli_plural(v->records));
         if (v->records < p->row.n_records)
             rv_buf_printf(&text, " of %lld", (long long)p->row.n_records);
-        rv_buf_printf(&text, ", %lld events, %s\n  state sha256 %s\n  events sha256 %s", (long long)v->n_events,
-                      rv_run_status_text(v->status), v->state_hash, v->events_hash);
+        rv_buf_printf(&text, ", %lld event%s, %s\n  state sha256 %s\n  events sha256 %s", (long long)v->n_events,
+                      cli_plural(v->n_events), rv_run_status_text(v->status), v->state_hash, v->events_hash);
         if (v->other_engine[0])
             rv_buf_printf(&text, "\n  reeve %s ended it with another state: the wording of messages may have changed",
                           v->other_engine);

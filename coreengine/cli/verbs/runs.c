@@ -87,7 +87,7 @@ static void write_remark(const struct rv_app_runs *l, size_t i, int64_t now_us, 
     if (e->row.cancel_requested)
         rv_buf_puts(b, "to be cancelled");
     else if (e->crashes >= RV_APP_CRASHES)
-        rv_buf_printf(b, "crashed %lld times", (long long)e->crashes);
+        rv_buf_printf(b, "crashed %lld time%s", (long long)e->crashes, cli_plural(e->crashes));
     else if (unfinished && owner == RV_APP_OWNER_NONE)
         rv_buf_puts(b, "no process runs it");
     else if (unfinished && owner != RV_APP_OWNER_LIVES)

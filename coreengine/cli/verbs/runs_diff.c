@@ -49,7 +49,7 @@ static int write_difference(const struct rv_cli *cli, const struct side *a, cons
         return rc;
     *same = rv_str_eq(rv_buf_str(&a->story), rv_buf_str(&b->story));
     if (*same) {
-        rv_buf_printf(out, "equal: %zu lines\n", lines.n);
+        rv_buf_printf(out, "equal: %zu line%s\n", lines.n, cli_plural((int64_t)lines.n));
     } else if (n_columns > 0) {
         int side = (int)(n_columns - 3) / 2;
         rv_buf_printf(out, "%s%-*.*s   %.*s%s\n", color ? "\033[1m" : "", side, side, a->past.row.id, side,

@@ -38,8 +38,8 @@ static void say_left_alone(const struct rv_app_unfinished *x)
 
     rv_time_format(x->verdict == RV_APP_RECOVERY_LATER ? x->next_us : x->lease_until_us, until);
     if (x->verdict == RV_APP_RECOVERY_LATER)
-        SAY(x, "left for later: it crashed %lld times; next attempt after %.19sZ, or with `reeve runs recover %s`",
-            (long long)x->crashes, until, x->id);
+        SAY(x, "left for later: it crashed %lld time%s; next attempt after %.19sZ, or with `reeve runs recover %s`",
+            (long long)x->crashes, cli_plural(x->crashes), until, x->id);
     else if (x->verdict == RV_APP_RECOVERY_ENDED)
         SAY(x, "left alone: it is over (%s)", rv_run_status_text(x->status));
     else if (x->verdict == RV_APP_RECOVERY_QUEUED)
@@ -96,7 +96,7 @@ static int recover_apart(struct rv_cli *cli, const struct rv_app_unfinished *x, 
     rv_buf room = RV_BUF_INIT(MAX_WORDS_BYTES);
     int status = -1, number = 0;
 
-    SAY(x, "goes on in a process of its own; it crashed %lld times", (long long)x->crashes);
+    SAY(x, "goes on in a process of its own; it crashed %lld time%s", (long long)x->crashes, cli_plural(x->crashes));
     const char **words = child_words(cli, x->id, &room);
     int rc = words ? rv_app_spawn_self(words, &status, &number, err) : RV_FAIL(err, RV_E_NOMEM, "start a process");
     free(words);

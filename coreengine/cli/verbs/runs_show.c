@@ -273,7 +273,7 @@ static void write_head(const struct picture *p, rv_buf *b)
     cli_write_preview(rv_str_of(r->session), PREVIEW, b);
     rv_buf_puts(b, "\n  input     ");
     cli_write_preview((rv_str){f->raw_input, f->raw_input_len}, PREVIEW, b);
-    rv_buf_printf(b, "\n  journal   %lld records\n", (long long)r->n_records);
+    rv_buf_printf(b, "\n  journal   %lld record%s\n", (long long)r->n_records, cli_plural(r->n_records));
     if (r->parent)
         rv_buf_printf(b, "  fork of   %s, from record %lld\n", r->parent, (long long)r->parent_seq);
     if (r->owner) {

@@ -46,8 +46,9 @@ static int print_whole(const struct rv_cli *cli, const struct rv_store_stats *s,
         rv_jw_obj_end(&w);
         rv_buf_putc(&text, '\n');
     } else {
-        rv_buf_printf(&text, "%s is whole: %lld runs, %lld records, %lld values, ", rv_store_url(cli->store),
-                      (long long)s->runs, (long long)s->records, (long long)s->blobs);
+        rv_buf_printf(&text, "%s is whole: %lld run%s, %lld record%s, %lld value%s, ", rv_store_url(cli->store),
+                      (long long)s->runs, cli_plural(s->runs), (long long)s->records, cli_plural(s->records),
+                      (long long)s->blobs, cli_plural(s->blobs));
         cli_write_bytes(&text, s->bytes);
         rv_buf_printf(&text, ", schema %lld\n", (long long)s->schema);
     }

@@ -216,8 +216,8 @@ void cli_test_write_rate(const struct rv_test_rate *r, rv_buf *out)
     double low, high;
 
     rv_test_rate_estimate_bounds(r, &low, &high);
-    rv_buf_printf(out, "%lld of %lld runs passed (%.1f %%, 95 %% interval %.1f to %.1f %%)", (long long)r->n_passed,
-                  (long long)r->n, 100.0 * (double)r->n_passed / (double)r->n, 100 * low, 100 * high);
+    rv_buf_printf(out, "%lld of %lld run%s passed (%.1f %%, 95 %% interval %.1f to %.1f %%)", (long long)r->n_passed,
+                  (long long)r->n, cli_plural(r->n), 100.0 * (double)r->n_passed / (double)r->n, 100 * low, 100 * high);
 }
 
 void cli_test_write_judges(const struct rv_test_output *o, rv_buf *out)
