@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-#define MAX_HIDDEN       ((size_t)64 << 10) /* bytes of hidden text in its event */
-#define REPLY_HEAD_BYTES 80                 /* of a reply that an error shows */
+#define MAX_HIDDEN       ((size_t)64 << 10)         /* bytes of hidden text in its event */
+#define REPLY_HEAD_BYTES 80                         /* of a reply that an error shows */
+#define MAX_QUOTE        (6 * REPLY_HEAD_BYTES + 1) /* bytes of that head: a NUL takes six */
 
 /* --- events --- */
 
@@ -327,17 +328,32 @@ static int structured_output(rv_visit *v, const struct rv_event *ev, json_object
     return repair(v, &(const struct heard_reply){.ev = ev, .calls = calls}, code, cause, out, err);
 }
 
+/* The beginning of a reply inside an error. The text of an error ends at a NUL, so a NUL is shown as JSON writes it. */
+static const char *quote(const rv_visit *v, rv_str head, char out[MAX_QUOTE])
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < head.len && (head.ptr[i] || v->shared->rules >= RV_RULES_8); i++) {
+        rv_str shown = head.ptr[i] ? (rv_str){head.ptr + i, 1} : RV_STR_LIT("\\u0000");
+        memcpy(out + n, shown.ptr, shown.len);
+        n += shown.len;
+    }
+    out[n] = '\0';
+    return out;
+}
+
 /* The reader of the error wants to see what the model wrote instead, and how often it was asked. */
 static int wrap_reply(const rv_visit *v, int rc, rv_str reply, rv_err **cause)
 {
     rv_str head = rv_utf8_cut(rv_str_trim(reply), REPLY_HEAD_BYTES);
     const char *dots = head.len < rv_str_trim(reply).len ? "..." : "";
+    char shown[MAX_QUOTE];
 
     if (v->attempt > 1)
-        return RV_WRAP(cause, rc, "agent \"%s\", attempt %lld, %s use the reply \"%.*s%s\"", v->agent->name,
-                       (long long)v->attempt, rv_cannot(v), RV_STR_ARG(head), dots);
-    return RV_WRAP(cause, rc, "agent \"%s\" %s use the reply \"%.*s%s\"", v->agent->name, rv_cannot(v),
-                   RV_STR_ARG(head), dots);
+        return RV_WRAP(cause, rc, "agent \"%s\", attempt %lld, %s use the reply \"%s%s\"", v->agent->name,
+                       (long long)v->attempt, rv_cannot(v), quote(v, head, shown), dots);
+    return RV_WRAP(cause, rc, "agent \"%s\" %s use the reply \"%s%s\"", v->agent->name, rv_cannot(v),
+                   quote(v, head, shown), dots);
 }
 
 static int plain_output(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
@@ -424,12 +440,13 @@ static int refused(rv_visit *v, const struct rv_event *ev, rv_err **err)
 {
     rv_str head = rv_utf8_cut(rv_str_trim(ev->reply), REPLY_HEAD_BYTES);
     bool declined = ev->llm.finish == RV_FINISH_REFUSAL;
+    char shown[MAX_QUOTE];
 
     return rv_visit_fail_as(v, declined ? RV_FAILURE_MODEL_DECLINED : RV_FAILURE_MODEL_CONTENT_FILTER, rv_error_llm,
-                            err, "agent \"%s\": %s: \"%.*s\"", v->agent->name,
+                            err, "agent \"%s\": %s: \"%s\"", v->agent->name,
                             declined ? "the model refuses to answer"
                                      : "the provider's content filter cut the answer off",
-                            RV_STR_ARG(head));
+                            quote(v, head, shown));
 }
 
 /* Of a stage that plans: the plan, or the answer with which it ends. */

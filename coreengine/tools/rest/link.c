@@ -247,7 +247,7 @@ static void fail_by_status(struct exchange *x)
     x->retryable = rv_mcp_is_busy(x->status);
     rv_buf_clear(&x->text);
     rv_buf_printf(&x->text, "HTTP status %d%s", x->status, x->is_document ? " for the OpenAPI document" : "");
-    if (!x->is_document && body.len > 0 && rv_utf8_valid(body, NULL))
+    if (!x->is_document && body.len > 0 && rv_utf8_valid(body, NULL) && !memchr(body.ptr, '\0', body.len)) /* a text */
         rv_buf_printf(&x->text, ": %.*s", RV_STR_ARG(body));
     set_ready(x);
 }

@@ -30,7 +30,7 @@ async function chat(body, out) {
   piece({role: 'assistant', content: ''})
   const [, said, why] = /^says (.*) \((\w+)\)$/.exec(body.model) ?? []
   if (said) {
-    piece({content: said})
+    piece({content: said.replaceAll('NUL', '\u0000')})
     piece({}, why)
     event({choices: [], usage: USAGE})
     return out.end('data: [DONE]\n\n')
