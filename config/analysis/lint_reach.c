@@ -253,7 +253,8 @@ static void circles_fini(struct circles *c)
 }
 
 /* One finding, at the first of its stages in the file. A stage without a way on is told alone. */
-static void tell_circle(const struct rv_pipeline *p, const struct circles *c, int first, rv_findings *findings)
+static int tell_circle(const struct rv_pipeline *p, const struct circles *c, int first, rv_findings *findings,
+                       rv_err **err)
 {
     static const char hint[] = "only a bound or a failure can end the run there; let a rule or default_next lead on";
     RV_AUTO(rv_buf_fini) rv_buf path = RV_BUF_INIT(MAX_PATH);
@@ -265,7 +266,7 @@ static void tell_circle(const struct rv_pipeline *p, const struct circles *c, in
     if (c->next[first] < 0) {
         rv_findings_add(findings, RV_SEVERITY_WARNING, &src, hint, "stage \"%s\" never leads to \"end\"",
                         p->agents[first].name);
-        return;
+        return 0;
     }
     rv_buf_puts(&path, p->agents[first].name);
     for (int i = c->next[first]; i != first; i = c->next[i], n++)
@@ -273,8 +274,11 @@ static void tell_circle(const struct rv_pipeline *p, const struct circles *c, in
             rv_buf_printf(&path, " -> %s", p->agents[i].name);
     if (n > MAX_PATH_STAGES)
         rv_buf_printf(&path, " -> (%d more)", n - MAX_PATH_STAGES);
+    if (path.rc == RV_E_NOMEM)
+        return RV_FAIL(err, path.rc, "name the stages of a cycle");
     rv_findings_add(findings, RV_SEVERITY_WARNING, &src, hint, "the cycle %s -> %s never leads to \"end\"",
                     rv_buf_cstr(&path), p->agents[first].name);
+    return 0;
 }
 
 static int lint_circles(const struct rv_pipeline *p, const struct reach *r, rv_findings *findings, rv_err **err)
@@ -292,7 +296,7 @@ static int lint_circles(const struct rv_pipeline *p, const struct reach *r, rv_f
             last = at;
         }
         if (at < 0 || c.seen[at] == 1 + i) /* else it leads to one that was told */
-            tell_circle(p, &c, at < 0 ? last : at, findings);
+            rc = tell_circle(p, &c, at < 0 ? last : at, findings, err);
     }
     circles_fini(&c);
     return rc;

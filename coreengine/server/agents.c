@@ -174,6 +174,7 @@ int srv_agent_delete(struct srv_call *c, rv_err **err)
 
     if (rc < 0)
         return rc;
+    rv_agents_forget(c->handles->sources.agents);
     rv_jw w = srv_call_json(c, 200);
     rv_jw_raw(&w, RV_STR_LIT("{\"deleted\":true}"));
     return 0;

@@ -147,6 +147,7 @@ int srv_schema_delete(struct srv_call *c, rv_err **err)
     json_object_put(row);
     if (rc < 0)
         return rc;
+    rv_agents_forget(c->handles->sources.agents);
     rv_jw w = srv_call_json(c, 200);
     rv_jw_raw(&w, RV_STR_LIT("{\"deleted\":true}"));
     return 0;

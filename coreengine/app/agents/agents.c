@@ -422,7 +422,6 @@ int rv_agents_delete(rv_agents *a, const struct rv_store_scope *scope, const cha
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "the store has no agent \"%s\" of this owner", name);
     } else if (rc == 0) {
         rc = rv_store_delete_schema(a->store, scope, RV_AGENTS_KIND, name, a->clock.now_us(a->clock.self), err);
-        rv_agents_forget(a);
     }
     rv_schema_row_fini(&row);
     return rc;

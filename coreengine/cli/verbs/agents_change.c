@@ -176,6 +176,7 @@ static void say_what_is_left(struct rv_app_sources *sources, const char *name, r
 {
     struct rv_agents_found found;
 
+    rv_agents_forget(sources->agents);
     if (rv_agents_find(sources->agents, &sources->scope, name, &found,
                        RV_CODE_ONLY("an addition to what was done: without it the line ends there")) == 0) {
         rv_buf_puts(b, "; its name now means the one ");
