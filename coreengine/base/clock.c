@@ -387,7 +387,5 @@ int rv_time_parse(rv_str text, int64_t *out_us, rv_err **err)
 
 bool rv_time_read(rv_str text, int64_t *out_us)
 {
-    return rv_time_parse(text, out_us,
-                         RV_CODE_ONLY("for callers with a message of their own: a text is a time or it is not")) ==
-           0; /* it fails in no other way */
+    return rv_time_parse(text, out_us, RV_CODE_ONLY("it fails in one way: the text is not a time")) == 0;
 }

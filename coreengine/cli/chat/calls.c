@@ -28,12 +28,9 @@ int cli_chat_hide(json_object *tree)
     json_object_object_foreach (tree, key, value) {
         if (rc < 0)
             return rc;
-        if (value && rv_is_secret_name(rv_str_of(key)))
-            rc = rv_json_set_text(
-                tree, key, HIDDEN,
-                RV_CODE_ONLY(
-                    "it fails without memory only: the call is shown without arguments")); /* the key is there: the walk
-                                                                                              goes on */
+        if (value && rv_is_secret_name(rv_str_of(key))) /* the key stays there: the walk goes on */
+            rc = rv_json_set_text(tree, key, HIDDEN,
+                                  RV_CODE_ONLY("it fails without memory only: the call has no arguments then"));
         else
             rc = cli_chat_hide(value);
     }

@@ -18,11 +18,9 @@ json_object *entity_parse(rv_str text, json_type type, bool *lacked)
     int rc = rv_json_parse(text, &opts, &v,
                            RV_CODE_ONLY("unreadable JSON of a row counts as missing; lacked says want of memory"));
     if (rc == 0 && json_object_is_type(v, json_type_string) && type != json_type_string) {
-        rc = rv_json_parse(
-            rv_json_str(v), &opts, &inner,
-            RV_CODE_ONLY(
-                "unreadable JSON of a row counts as missing; lacked says want of memory")); /* it was serialised twice
-                                                                                             */
+        /* it was serialised twice */
+        rc = rv_json_parse(rv_json_str(v), &opts, &inner,
+                           RV_CODE_ONLY("unreadable JSON of a row counts as missing; lacked says want of memory"));
         json_object_put(v);
         v = rc == 0 ? inner : NULL;
     }
