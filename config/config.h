@@ -173,11 +173,9 @@ struct rv_pipeline_opts {
     bool has_other_outputs; /* the text lacks stages: an expression may name an output that it does not make */
     bool offline;           /* a ${env:} that is not set, and each ${file:}, is the empty text */
 };
-/* Borrowed for the call. */
-struct rv_pipeline_source {
+struct rv_pipeline_source { /* borrowed for the call */
     rv_str text;
-    const char *name; /* of the file, for places */
-    const char *dir;  /* that relative paths start from */
+    const char *name, *dir; /* of the file, for places; that relative paths start from */
 };
 /** rv_pipeline_load() and rv_pipeline_parse() with options. */
 RV_MUST_CHECK int rv_pipeline_load_with(const char *path, const struct rv_pipeline_opts *opts, rv_findings *findings,
@@ -223,8 +221,7 @@ void rv_pipeline_mark_used_models(const struct rv_pipeline *p, bool *used);
 bool rv_pipeline_has_models(const struct rv_pipeline *p);
 /** The value of a model in the file, with its indirections as they are written; NULL: no file has it. */
 const struct rv_node *rv_pipeline_written_model(const struct rv_pipeline *p, size_t model);
-/** Tells whether a text has a ${env:NAME} or ${file:path} in it. */
-bool rv_has_indirection(rv_str text);
+bool rv_has_indirection(rv_str text); /* a ${env:NAME} or ${file:path} in it */
 /** Tells whether the agent names a document that is not bound: what depends on the document is not known. */
 bool rv_agent_is_unbound(const struct rv_agent *a);
 
@@ -263,8 +260,7 @@ struct rv_known_names {
 void rv_pipeline_check_names(struct rv_pipeline *p, const struct rv_known_names *known, rv_findings *findings);
 
 /* --- Queries (valid on a sound pipeline) --- */
-/** Index of a stage, or -1. */
-int rv_pipeline_find_stage(const struct rv_pipeline *p, rv_str name);
+int rv_pipeline_find_stage(const struct rv_pipeline *p, rv_str name); /* its index, or -1 */
 /** Target of a name: an index, or RV_TARGET_END/CLARIFICATION/CONFIRMATION, _NONE for "", _UNKNOWN. */
 int rv_pipeline_find_target(const struct rv_pipeline *p, rv_str name);
 const char *rv_pipeline_target_name(const struct rv_pipeline *p, int target); /* "end", "clarification", stage name */
@@ -273,8 +269,7 @@ const char *rv_pipeline_target_name(const struct rv_pipeline *p, int target); /*
 int rv_agent_approved_target(const struct rv_agent *a);
 /** Its name; confirmation_resume_stage, where that is set, wins. */
 const char *rv_pipeline_approved_name(const struct rv_pipeline *p, const struct rv_agent *a);
-/** max_count of the edge, 0: unlimited. O(1). */
-int64_t rv_pipeline_edge_limit(const struct rv_pipeline *p, int from, int to);
+int64_t rv_pipeline_edge_limit(const struct rv_pipeline *p, int from, int to); /* max_count; 0: unlimited. O(1) */
 /** Where that limit stands in edge_limits; -1: the edge has none. O(1). */
 int rv_pipeline_edge_limit_at(const struct rv_pipeline *p, int from, int to);
 /** Stages that name `stage` in requires or after, in stage order; borrowed. */

@@ -10,6 +10,7 @@
 #define RV_ENVELOPE_INTERNAL_H
 
 #include "envelope/branches.h"
+#include "envelope/goals.h"
 
 #define RV_MAX_COUNTER   INT64_C(9007199254740991)   /* 2^53 - 1: the largest that every JSON reader keeps exactly */
 #define RV_MAX_NAMES     ((size_t)1 << 18)           /* distinct stage names and keys of one envelope */

@@ -212,10 +212,8 @@ int visit_fail_at(rv_visit *v, struct visit_fault fault, const char *c_file, int
 int visit_fail_cause(rv_visit *v, const char *type, rv_err *cause, rv_err **err);
 /** After a failure by a call: its last link becomes one that says so much, and the causes of the call below. */
 void visit_fail_by(rv_visit *v, const struct rv_event *ev, const char *fmt, ...) RV_PRINTF(3, 4);
-/** The code of a failed call. */
-enum rv_failure agent_event_failure(const struct rv_event *ev);
-/** The code of an entry of `results`, by its error type. */
-enum rv_failure agent_failure_of_tool(const char *type);
+enum rv_failure agent_event_failure(const struct rv_event *ev); /* of a failed call */
+enum rv_failure agent_failure_of_tool(const char *type);        /* of an entry of `results`, by its error type */
 /** Member `code` of an event; NULL: none, by the rules of the run or since there is no failure. Static. */
 const char *visit_code_text(const rv_visit *v, enum rv_failure code);
 
@@ -230,10 +228,8 @@ static inline bool rv_visit_is_element(const rv_visit *v)
 {
     return v->place.index >= 0;
 }
-/** A stage with for_each begins: finds the list. */
-RV_MUST_CHECK int visit_list(rv_visit *v, rv_err **err);
-/** The stage runs another pipeline: builds its inputs. */
-RV_MUST_CHECK int visit_inner(rv_visit *v, rv_err **err);
+RV_MUST_CHECK int visit_list(rv_visit *v, rv_err **err);  /* a stage with for_each begins: finds the list */
+RV_MUST_CHECK int visit_inner(rv_visit *v, rv_err **err); /* the stage runs another pipeline: builds its inputs */
 /** The inner run waits for a person: so does the stage. */
 RV_MUST_CHECK int visit_wait_inside(rv_visit *v, const struct rv_outside_end *end, struct rv_effects *out,
                                     rv_err **err);
