@@ -13,7 +13,7 @@
 #include "envelope/goals.h"
 
 #define RV_MAX_COUNTER   INT64_C(9007199254740991)   /* 2^53 - 1: the largest that every JSON reader keeps exactly */
-#define RV_MAX_NAMES     ((size_t)1 << 18)           /* distinct stage names and keys of one envelope */
+#define RV_MAX_NAMES     ((size_t)1 << 18)           /* of stages and keys of one envelope: they are in memory */
 #define RV_TIME_LOWEST   INT64_C(-62135596800000000) /* 0001-01-01: what RFC 3339 can write */
 #define RV_TIME_HIGHEST  INT64_C(253402300799999999) /* 9999-12-31T23:59:59.999999 */
 #define RV_STATE_VERSION 1                           /* of the state dict */

@@ -263,8 +263,8 @@ RV_MUST_CHECK int visit_ask(rv_visit *v, struct rv_effects *out, rv_err **err);
 RV_MUST_CHECK int visit_go_on(rv_visit *v, struct rv_effects *out, rv_err **err);
 /** Tells whether the stage waits, or waited, with its question. */
 bool visit_is_ask(const struct rv_visit_shared *shared, int stage, const rv_envelope *env);
-#define RV_QUESTION_MAX_SHOWN ((size_t)256 << 10) /* bytes of what a question shows */
-#define RV_QUESTION_MAX_BYTES ((size_t)64 << 10)  /* of its text */
+#define RV_QUESTION_MAX_SHOWN ((size_t)256 << 10) /* bytes of what a question shows: a person reads it */
+#define RV_QUESTION_MAX_BYTES ((size_t)64 << 10)  /* of its text: as RV_ANSWER_MAX_TEXT of an answer */
 /** The question of a tool that requires confirmation, from its arguments, and what it shows. message stays empty where
  * the tool has no question, or these arguments lack what is in it. */
 RV_MUST_CHECK int agent_question_of_tool(const struct rv_tool_info *info, json_object *arguments, rv_buf *message,
@@ -293,7 +293,7 @@ RV_MUST_CHECK int visit_keep_chain(rv_visit *v, const char *call_id, struct rv_e
 /** Keep the rows of the agent that the call asked until the turn has its rows. Takes rows; NULL: no memory. */
 RV_MUST_CHECK int agent_rows_keep_child(struct model_progress *t, rv_str call_id, struct rv_turn *rows, rv_err **err);
 #define RV_MESSAGE_METADATA "message"          /* of the metadata of a run: what the message has beside its text */
-#define RV_ROWS_MAX         ((size_t)63 << 20) /* bytes of the rows of one turn */
+#define RV_ROWS_MAX         ((size_t)63 << 20) /* of one turn's rows: below RV_STATE_MAX_BYTES */
 /** A UUID that follows from the run, the visit and n. */
 void visit_uuid(const rv_visit *v, const char *what, int64_t n, char out[RV_UUID_MAX]);
 #endif

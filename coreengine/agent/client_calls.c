@@ -9,7 +9,7 @@
 
 #define WAIT_US   RV_US_PER_DAY /* a client that comes back later begins another turn */
 #define NOT_MADE  "the client did not make this call"
-#define MAX_WORDS ((size_t)1 << 20) /* bytes of what a client says went wrong; the rest is cut */
+#define MAX_WORDS ((size_t)1 << 20) /* bytes of what a client says went wrong: a model reads them; the rest is cut */
 
 /* --- waiting --- */
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define PREVIEW_BYTES 200                /* of a text that an event shows the beginning of */
-#define MAX_RESULT    ((size_t)16 << 10) /* bytes of a result that stand in its event */
+#define MAX_RESULT    ((size_t)16 << 10) /* bytes of a result that stand in its event: each client is sent them */
 
 static const char *const emit_texts[RV_N_EMITS] = {
 #define X(name, text, meaning) [RV_EMIT_##name] = text,

@@ -10,7 +10,7 @@
 #include "envelope/envelope.h"
 
 #define WAIT_US     RV_US_PER_HOUR    /* for one answer: servers forget what they asked */
-#define MAX_MESSAGE ((size_t)4 << 10) /* bytes of what a server asks */
+#define MAX_MESSAGE ((size_t)4 << 10) /* bytes of what a server asks: a person reads it, as RV_MCP_MAX_WORDS */
 
 /* --- what a tool asks --- */
 

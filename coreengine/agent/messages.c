@@ -148,7 +148,7 @@ int agent_messages_tell_apart(rv_visit *v, json_object *calls, rv_err **err)
     return rc;
 }
 
-#define ERROR_MAX ((size_t)64 << 10) /* of the message of an error result */
+#define ERROR_MAX ((size_t)64 << 10) /* bytes of the message of an error result: a model reads it */
 #define TYPE_MAX  200                /* of its type: a tool may have made it up */
 
 void agent_messages_drop_new_calls(struct model_progress *t)

@@ -7,7 +7,7 @@
 #include "coreengine/plan/plan.h"
 #include "envelope/envelope.h"
 
-#define MAX_WHY ((size_t)64 << 10) /* bytes of the reason of a failed step; the rest is cut */
+#define MAX_WHY ((size_t)64 << 10) /* bytes of the reason of a failed step: a model reads it; the rest is cut */
 
 static json_object *step_at(const rv_visit *v, size_t index)
 {

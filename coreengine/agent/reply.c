@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define MAX_HIDDEN       ((size_t)64 << 10)         /* bytes of hidden text in its event */
+#define MAX_HIDDEN       ((size_t)64 << 10)         /* bytes of hidden text in its event: each client is sent it */
 #define REPLY_HEAD_BYTES 80                         /* of a reply that an error shows */
 #define MAX_QUOTE        (6 * REPLY_HEAD_BYTES + 1) /* bytes of that head: a NUL takes six */
 

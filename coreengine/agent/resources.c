@@ -7,7 +7,7 @@
 
 #include "coreengine/agent/tools_internal.h"
 
-#define MAX_URI ((size_t)64 << 10) /* with all that takes the place of words */
+#define MAX_URI ((size_t)64 << 10) /* with all that takes the place of words: eight times RV_LLM_MAX_URL */
 
 struct resource {
     const struct rv_agentdoc_tool *tool; /* borrowed from the document */

@@ -5,7 +5,7 @@
 
 #define FINAL_DONE   "Final result processed."
 #define FINAL_MISSED "Tool not executed - a final result was already processed."
-#define LEAN_MAX     ((size_t)4 << 10) /* of arguments and results of a turn that is too large */
+#define LEAN_MAX     ((size_t)4 << 10) /* of arguments and results of a large turn: their beginning tells enough */
 #define LEAN_NOTE    "{\"note\":\"too long to be kept with its turn\"}"
 
 /* The arguments as an object, parsed when the reply was read, or here if they were kept with a stage that waited or are

@@ -146,7 +146,7 @@ void agent_row_end(struct rows *r)
 
 /* bytes of the rows of one turn; above it arguments and results are left out */
 #define MAX_ROWS    ((size_t)64 << 20)
-#define MAX_MESSAGE ((size_t)12 << 20) /* of what a message has beside its text */
+#define MAX_MESSAGE ((size_t)12 << 20) /* of what a message has beside its text: below RV_STORE_MAX_PARTS */
 #define MAX_TEXT    ((size_t)64 << 10) /* of a structured agent, beside its object: metadata is not meant for more */
 
 /* --- the message of the user, and the answer --- */

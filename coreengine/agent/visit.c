@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ERROR_MAX_BYTES ((size_t)64 << 10) /* of what a provider, tool or plugin says went wrong */
+#define ERROR_MAX_BYTES ((size_t)64 << 10) /* of what went wrong elsewhere: it stays in the journal */
 
 static int advance(rv_visit *v, struct rv_effects *out, rv_err **err);
 

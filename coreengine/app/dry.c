@@ -10,7 +10,7 @@
 #define MAX_HOOKS 64 /* before one request: files have a handful; further ones are not shown */
 /* bytes of a request as JSON: as much as a provider is sent (RV_PROVIDER_MAX_BODY) */
 #define MAX_REQUEST ((size_t)64 << 20)
-#define MAX_MARK    ((size_t)64 << 10) /* bytes of the text around one value */
+#define MAX_MARK    ((size_t)64 << 10) /* bytes of the text around one value: names and quotes of one line */
 #define MARK        "{{outputs."
 
 struct dry {

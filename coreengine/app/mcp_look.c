@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_KEPT ((size_t)16 << 20) /* bytes of a kept list */
+#define MAX_KEPT ((size_t)16 << 20) /* bytes of a kept list: as one message of a server, RV_MCP_MAX_MESSAGE */
 #define WAIT_US  RV_US_PER_S        /* between two looks whether the answer is there */
 
 static int write_file(const char *path, json_object *lists, rv_err **err)

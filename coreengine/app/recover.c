@@ -17,7 +17,7 @@
 #define FIRST_BACKOFF_US (10 * RV_US_PER_S) /* ten seconds: what ended the process may be over by then */
 #define MAX_BACKOFF_US   RV_US_PER_HOUR     /* an hour: a run that always crashes costs one process an hour */
 
-#define MAX_RUNS  ((size_t)100000) /* that are looked at */
+#define MAX_RUNS  ((size_t)100000) /* that are looked at: their ids are in memory, some 20 MB */
 #define MAX_NOTED 100 /* unfinished runs that the hint at the start looks at: it must not delay the start */
 
 int rv_app_count_crashes(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *row,

@@ -8,8 +8,8 @@
 #include "coreengine/store/store.h"
 
 #define MAX_MS    30000              /* half a minute: a person waits; then the query is ended */
-#define MAX_CELL  ((size_t)64 << 10) /* bytes of one value; the rest is cut */
-#define MAX_BYTES ((size_t)64 << 20) /* of all rows; more is an error */
+#define MAX_CELL  ((size_t)64 << 10) /* bytes of one value: a person reads its beginning; the rest is cut */
+#define MAX_BYTES ((size_t)64 << 20) /* of all rows: they are in memory until they are printed; more is an error */
 
 struct reading {
     json_object *rows; /* owned */

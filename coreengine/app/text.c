@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define MICRO          1000000             /* millionths of a dollar */
-#define MAX_TEXT_BYTES ((size_t)256 << 20) /* of a state as JSON, with its escapes */
+#define MAX_TEXT_BYTES ((size_t)256 << 20) /* of a state as JSON: four times RV_STATE_MAX_BYTES, for its escapes */
 
 const char *rv_app_format_money(int64_t micro_usd, char out[RV_APP_MAX_MONEY])
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_NAMES ((size_t)64 << 20) /* bytes of users in a list */
+#define MAX_NAMES ((size_t)64 << 20) /* bytes of users in a list: some 300,000 ids of RV_STORE_MAX_ID */
 
 struct counter {
     struct rv_usage_row row; /* its texts are nowhere */

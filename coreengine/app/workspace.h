@@ -93,7 +93,7 @@ struct rv_app_load_opts {
  *  rv_findings_n_errors(out->findings) before a run. Fails only if the file cannot be read. */
 RV_MUST_CHECK int rv_app_load(const struct rv_app *app, const char *path, const struct rv_app_load_opts *opts,
                               struct rv_app_loaded *out, rv_err **err);
-#define RV_APP_MAX_BUNDLE ((size_t)64 << 20) /* as what opens one permits */
+#define RV_APP_MAX_BUNDLE ((size_t)64 << 20) /* bytes: as what opens one permits */
 /** Append what a run is started with: the pipeline, its prompts, agents and script. Of two equal texts the runs are
  * started alike. */
 RV_MUST_CHECK int rv_app_bundle_write(const struct rv_app_loaded *l, rv_buf *out, rv_err **err);

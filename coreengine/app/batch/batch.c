@@ -11,7 +11,7 @@
 
 #define AHEAD        16                 /* slots for each run: so far the order of results may hold up others */
 #define MIN_SLOTS    256                /* and at least */
-#define MAX_HELD     ((size_t)64 << 20) /* bytes of results that wait for an earlier line */
+#define MAX_HELD     ((size_t)64 << 20) /* bytes of results that wait for an earlier line: protects memory */
 #define LINES_A_TURN 32                 /* read before the loop sees to signals and ends of runs */
 #define TICK_MS      100                /* between two drawings of the progress: as often as an eye follows */
 #define PATIENCE_US  (2 * RV_US_PER_S)  /* for owners of runs that are ending */

@@ -7,7 +7,7 @@
 #define MAX_RESULT ((size_t)256 << 20) /* bytes of one result: an envelope is not longer */
 #define ID_HEX     32                  /* of the hash, in the id of a run: 128 bits */
 /* bytes of an error in a line of the result; a longer one is an error of the line */
-#define MAX_WHY    ((size_t)64 << 10)
+#define MAX_WHY    ((size_t)64 << 10)       /* an error has far less: it is in one line */
 #define MAX_DEPTH  (RV_STATE_MAX_DEPTH + 3) /* of a line: a state in `item` */
 #define WHOLE_ITEM "item"
 #define LABEL      "id"

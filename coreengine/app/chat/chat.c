@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_RUNS ((size_t)10000) /* of a session, that are not over */
+#define MAX_RUNS ((size_t)10000) /* of a session, that are not over: each is ended in turn */
 
 /* --- a chat --- */
 

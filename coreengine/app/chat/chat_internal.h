@@ -5,7 +5,7 @@
 #include "coreengine/app/chat.h"
 
 #define CHAT_MAX_SECTIONS (RV_CONVERSATION_MAX_SECTIONS + 1) /* of a turn: a router adds its own */
-#define CHAT_MAX_SECTION  ((size_t)16 << 10)                 /* bytes */
+#define CHAT_MAX_SECTION  ((size_t)16 << 10)                 /* bytes: a router lists agents there */
 #define CHAT_MAX_LEFT     64 /* unfinished turns of a session that are looked at: one is usual */
 
 /* An agent as a pipeline, and the bundle that turns with it are started with. */

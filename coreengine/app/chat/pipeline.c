@@ -6,7 +6,7 @@
 
 #include "coreengine/app/chat/chat_internal.h"
 
-#define MAX_TEXT      ((size_t)1 << 20) /* with what a request brings along */
+#define MAX_TEXT      ((size_t)1 << 20) /* bytes of a made pipeline: as RV_YAML_MAX_BYTES */
 #define MAX_PIPELINES 16                /* that are kept: agents of one chat; a person talks to a few */
 #define MAX_SHARED    64 /* of all chats of a front, beside those in use: each has its documents in memory */
 #define PUT_AGAIN_US  (10 * RV_US_PER_MIN) /* far below the time for which a sweep leaves an unused bundle alone */

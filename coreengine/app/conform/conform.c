@@ -104,7 +104,7 @@ static void check_specs(struct conform *c, json_object *cap)
 
 /* --- the report --- */
 
-#define MAX_TEXT ((size_t)2048) /* bytes of one finding; the rest is cut */
+#define MAX_TEXT ((size_t)2048) /* bytes of one finding: half a screen of a terminal; the rest is cut */
 
 static const struct {
     const char *id, *text, *hint;

@@ -10,7 +10,7 @@
 #define MAX_EXCERPT 500 /* code points of an upload in a chunk: a paragraph; a chunk goes into requests */
 #define MAX_UPLOADS 20  /* that a chunk speaks of: with MAX_EXCERPT each, 10,000 code points for a model */
 #define FIRST_CHUNK "-chunk-0000"
-#define MAX_TEXT    ((size_t)1 << 20) /* bytes of a summary, and of the names of uploads */
+#define MAX_TEXT    ((size_t)1 << 20) /* bytes of a summary, and of names: MAX_UPLOADS of these are shorter */
 
 const char *dream_text(json_object *row, const char *column)
 {

@@ -13,7 +13,7 @@
 #define MAX_WORDS    500  /* code points of a message: its beginning says what it is about */
 #define MAX_FILES    10   /* newest ones: with MAX_FILE each, 20,000 code points */
 #define MAX_FILE     2000 /* code points of a file: its first page */
-#define MAX_SECTION  ((size_t)4 << 20) /* bytes of one part of the context; more is an error of the dream */
+#define MAX_SECTION  ((size_t)4 << 20) /* bytes of one part: the limits above stay far below */
 
 struct section {
     const char *user;

@@ -11,7 +11,7 @@
 
 /* bytes of the pipeline that is written for one dream: it is a template of ours with a few names */
 #define MAX_PIPELINE ((size_t)64 << 10)
-#define MAX_RESULT   ((size_t)1 << 20) /* bytes of what a dream tells in the end */
+#define MAX_RESULT   ((size_t)1 << 20) /* bytes of what a dream tells in the end: as RV_TASK_MAX_JSON, which keeps it */
 
 /* --- its id --- */
 

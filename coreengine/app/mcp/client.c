@@ -6,7 +6,7 @@
 #include "coreengine/app/mcp/mcp_internal.h"
 #include "coreengine/base/base.h"
 
-#define MAX_SAID  ((size_t)4 << 10)     /* bytes of the reason of a failure */
+#define MAX_SAID  ((size_t)4 << 10)     /* bytes of the reason of a failure: as an error's text has */
 #define MAX_STUCK 40                    /* looks: two seconds, in which a run takes its answer; then the call fails */
 #define TASK_US   (1500 * RV_US_PER_MS) /* then a call becomes a task: a person wants to do something else */
 

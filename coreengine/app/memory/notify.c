@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_TEXT ((size_t)64 << 10) /* bytes of a notice's description; more is an error */
+#define MAX_TEXT ((size_t)64 << 10) /* bytes of a notice's description: a person reads it; more is an error */
 
 struct telling {
     rv_store *store;

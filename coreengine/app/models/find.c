@@ -10,7 +10,7 @@
 #define MAX_LIST   ((size_t)4 << 20)    /* bytes of a server's list of models; a longer one counts as no server */
 #define CONNECT_US (300 * RV_US_PER_MS) /* of a server on this machine: it accepts at once, or it is not there */
 #define TOTAL_US   (2 * RV_US_PER_S)    /* a server that is busy with another request answers late */
-#define MAX_TEXT   ((size_t)64 << 10)   /* bytes of one address, and of an error */
+#define MAX_TEXT   ((size_t)64 << 10)   /* bytes of one address, and of an error: servers take addresses of 8 KiB */
 
 /* --- servers --- */
 

@@ -9,7 +9,7 @@
 
 #define MAX_TEXT   (2 * RV_LLM_MAX_REPLY) /* bytes: a reply with its escapes */
 #define MAX_BYTES  ((size_t)256 << 20)    /* of one recording: it is kept in memory; more is an error */
-#define MAX_PIECES ((size_t)1 << 20)      /* of one reply */
+#define MAX_PIECES ((size_t)1 << 20)      /* of one reply: a stream of a token each stays below */
 
 /* --- pieces that are joined --- */
 

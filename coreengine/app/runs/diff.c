@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define ID_DIGITS 16                /* hexadecimal, of an id made by rv_id_make() */
-#define MAX_IDS   ((size_t)1000000) /* of one run; more is an error */
+#define MAX_IDS   ((size_t)1000000) /* of one run: they are in memory, some 20 MB; more is an error */
 
 /* --- records made comparable --- */
 

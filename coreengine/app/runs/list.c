@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_LIST_BYTES ((size_t)256 << 20) /* of rows in memory; more is an error that asks for --limit */
+#define MAX_LIST_BYTES ((size_t)256 << 20) /* of rows: they are in memory; more is an error that asks for --limit */
 
 static int no_memory(rv_err **err)
 {

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define MAX_LIST ((size_t)16 << 20) /* bytes of one list that a row has as JSON; more is an error */
+#define MAX_LIST ((size_t)16 << 20) /* bytes of a list that a row has as JSON: all are in memory */
 
 static void put_time(rv_jw *w, const char *key, int64_t us)
 {

@@ -10,7 +10,7 @@
 #include "coreengine/store/store.h"
 #include "envelope/envelope.h"
 
-#define MAX_WHY   ((size_t)64 << 10) /* bytes of the reasons why rows were refused */
+#define MAX_WHY   ((size_t)64 << 10) /* bytes of the reasons why rows were refused: some 60 for each of MAX_FOUND */
 #define MAX_LIST  RV_ENTITY_MAX_TAGS /* tags, conditions, columns, members to remove, links of one ask */
 #define MAX_FOUND 1000 /* rows of one answer: they are in memory, with RV_SERVICE_MAX_ANSWER bytes together */
 #define MAX_BYTES ((size_t)6 << 20) /* of the rows of one answer: what is beyond is left out, and said to be */

@@ -41,7 +41,7 @@ static int put_moment(const struct app_ask *a, rv_jw *w, rv_err **err)
 
 /* --- the services --- */
 
-#define MAX_SCRIPT ((size_t)16 << 20) /* bytes of a script of test answers; a longer one is an error */
+#define MAX_SCRIPT ((size_t)16 << 20) /* bytes of a script of test answers: it is in memory */
 
 /* Sorted as in coreengine/tools/services.c. To answer another service, add a row. */
 static const struct row {

@@ -13,7 +13,7 @@
 #include "coreengine/base/base.h"
 
 #define MAX_WAITING RV_STREAM_MAX_PART /* the store takes no larger group */
-#define MAX_HELD    ((size_t)64 << 10) /* bytes of text that become one piece */
+#define MAX_HELD    ((size_t)64 << 10) /* bytes of text that become one piece: it is one value of a row */
 #define PRUNE_US    (30 * RV_US_PER_S) /* half a minute: old streams take room, nothing else */
 #define PRUNE_MAX   500                /* streams in one transaction: it stays short for other writers */
 #define MAX_GROUP   256                /* streams of one transaction: other processes wait for its end */

@@ -10,7 +10,7 @@
 #define MAX_SHOWN_NAMES 6    /* of one expression that is false: people write expressions with fewer names */
 #define MAX_SHOWN_BYTES 120  /* of the value of such a name: it stays on one line or two of a terminal */
 #define ROUNDING        1e-9 /* of doubles: 0.85 is within 0.05 of 0.8 */
-#define MAX_MESSAGE     ((size_t)64 << 10) /* bytes of the text of one difference */
+#define MAX_MESSAGE     ((size_t)64 << 10) /* bytes of a difference: its values are cut */
 #define MAX_VALUE_BYTES ((size_t)8 << 20)  /* of a value as JSON: RV_JSON_MAX_BYTES */
 
 /* --- that --- */

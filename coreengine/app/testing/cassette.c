@@ -11,7 +11,7 @@
 
 #define FOLDER         "cassettes"
 #define NOTE           "cassette of `reeve test --live`; --record all records it again"
-#define MAX_PATH_BYTES ((size_t)64 << 10) /* the pipeline's path and a name */
+#define MAX_PATH_BYTES ((size_t)64 << 10) /* the pipeline's path and a name: sixteen times PATH_MAX */
 #define NAME_BYTES     48                 /* of a test's name, in the name of its file */
 #define HASH_BYTES     8                  /* characters that tell names apart whose beginnings are the same */
 

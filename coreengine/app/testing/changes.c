@@ -14,7 +14,7 @@
 #define MAX_STATE ((size_t)4 << 20)  /* bytes of a file: the most tests that a pipeline can have */
 #define MAX_PART  ((size_t)64 << 20) /* bytes of a part: as a bundle may have */
 /* bytes of a capability's .so, which is hashed; a longer one is an error */
-#define MAX_CAPABILITY ((size_t)256 << 20)
+#define MAX_CAPABILITY ((size_t)256 << 20) /* of a .so that is hashed: it is in memory */
 
 enum part { PART_PIPELINE, PART_FILES, PART_AGENTS, PART_CAPABILITIES, PART_PROGRAM, PART_TEST, N_PARTS };
 static const char *const part_names[] = {[PART_PIPELINE] = "the pipeline", [PART_FILES] = "prompts and schemas",

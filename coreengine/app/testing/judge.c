@@ -7,7 +7,7 @@
 #include "coreengine/app/testing/testing_internal.h"
 
 #define MAX_PROMPT      ((size_t)4 << 20)  /* bytes of what a judging model is asked: a value and its criteria */
-#define MAX_TEXT        ((size_t)64 << 10) /* bytes of a judge's reason that a report shows */
+#define MAX_TEXT        ((size_t)64 << 10) /* bytes of a judge's reason that a report shows: a person reads it */
 #define MAX_SHOWN_BYTES 200                /* of the reason of a vote: two lines, and there are up to 99 votes */
 
 /* One test's judge at work. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_TEXTS ((size_t)64 << 20) /* of one look */
+#define MAX_TEXTS ((size_t)64 << 20) /* bytes of one look: RV_APP_TOP_MAX_ROWS texts of each status are far less */
 
 /* The statuses that are listed, each by its index: the newest of each. */
 static const enum rv_run_status listed[] = {RV_RUN_RUNNING, RV_RUN_READY, RV_RUN_INTERRUPTED};

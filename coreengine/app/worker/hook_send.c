@@ -10,7 +10,7 @@
 #define ALLOW_NET   "REEVE_ALLOW_NET"
 #define CONNECT_US  (10 * RV_US_PER_S) /* ten seconds: a server that is there accepts at once */
 #define TOTAL_US    (20 * RV_US_PER_S) /* twenty seconds: a receiver that works longer than this should answer first */
-#define MAX_ANSWER  ((size_t)64 << 10) /* it says nothing that is read */
+#define MAX_ANSWER  ((size_t)64 << 10) /* bytes of an answer: it says nothing that is read */
 #define STATUS_GONE 410                /* of HTTP: the receiver wants nothing more */
 
 struct work_hooks {

@@ -10,7 +10,7 @@
 #define LABEL      "label:"
 #define CAPABILITY "capability:"
 #define MAX_OFFERS 1024 /* labels and capabilities of one worker: tasks are compared with all; more is an error */
-#define MAX_JSON   ((size_t)256 << 10) /* bytes of MAX_OFFERS names as JSON */
+#define MAX_JSON   ((size_t)256 << 10) /* bytes of MAX_OFFERS names as JSON: as RV_STORE_MAX_OFFERS */
 
 void rv_needs_fini(struct rv_needs *needs)
 {

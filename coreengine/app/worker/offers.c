@@ -2,7 +2,7 @@
  * a process of its own: one that crashes when it is loaded is not offered, and takes nothing with it. */
 #include "coreengine/app/worker/worker_internal.h"
 
-#define MAX_VERSION ((size_t)4 << 10) /* bytes of a capability's version, which its plugin says */
+#define MAX_VERSION ((size_t)4 << 10) /* bytes of a capability's version, as RV_PLUGIN_MAX_TEXT */
 
 static int offer_one(const struct rv_app *app, rv_plugins *plugins, const char *name, struct rv_needs *out,
                      rv_err **err)

@@ -30,7 +30,7 @@ static int text_of(struct work_job *j, const char *key, const char **out, rv_err
 #define MAX_TEXT ((size_t)4 << 20)
 /* bytes of the pipeline that is written for one task: it is a template of ours with a few names */
 #define MAX_PIPELINE ((size_t)4 << 10)
-#define MAX_SAID     ((size_t)256 << 10) /* bytes of what a task of ours says when it ends */
+#define MAX_SAID     ((size_t)256 << 10) /* bytes of what a task of ours says: a quarter of RV_TASK_MAX_JSON */
 
 /* --- before the run --- */
 

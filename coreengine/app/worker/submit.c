@@ -7,7 +7,7 @@
 #include "coreengine/app/past.h"
 #include "coreengine/app/worker/worker_internal.h"
 
-#define MAX_KEY  ((size_t)64 << 10) /* bytes of the text that the key of a task is hashed from */
+#define MAX_KEY  ((size_t)64 << 10) /* bytes that a task's key is hashed from: ids and a client's key */
 #define MAX_SAME 100000             /* runs with one key: each is looked up, so that a search must end */
 
 /* --- payloads --- */

@@ -8,7 +8,7 @@
 
 #define MAX_SWEPT  200 /* of each kind at once: each is read; the rest follows with the next sweep */
 #define MAX_OWNERS 256 /* dead workers that one sweep looks at: others wait; the next one takes the rest */
-#define MAX_TEXT   ((size_t)1 << 20) /* bytes of the ids that one sweep finds */
+#define MAX_TEXT   ((size_t)1 << 20) /* bytes of the ids of one sweep: MAX_SWEPT of each kind */
 
 /* Rows that are read first and dealt with when the statement is done: ids and tenants, each with a NUL behind it. */
 struct found {

@@ -18,7 +18,7 @@
 #include "coreengine/tools/mcp/mcp.h"
 
 #define EXIT_REFUSED 2                 /* of `reeve run-host`: the run did not go on */
-#define MAX_LINE     ((size_t)4 << 10) /* bytes of one line of the log */
+#define MAX_LINE     ((size_t)4 << 10) /* bytes of one line of the log: as an error's text has */
 
 struct shell {
     struct rv_worker worker;
