@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_WHY ((size_t)64 << 10) /* bytes of an error that is printed */
+#define MAX_WHY ((size_t)64 << 10) /* bytes of an error that is printed: a chain of errors has a few thousand */
 
 static int write_errno; /* the first failure of stdout; set and read by the main thread only */
 

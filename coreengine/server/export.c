@@ -11,7 +11,7 @@
 #define MAX_QUEUE     8192               /* spans: protects memory where the receiver is slow; 16 batches */
 #define MAX_BATCH     512                /* spans of one request, as OpenTelemetry's own exporters send */
 #define MAX_BODY      ((size_t)64 << 20) /* bytes of a request; what does not fit is dropped and counted */
-#define MAX_ANSWER    ((size_t)1 << 20)  /* bytes that are read of a collector's answer */
+#define MAX_ANSWER    ((size_t)1 << 20) /* bytes that are read of a collector's answer: it only says what was refused */
 #define MAX_TRIES     5                 /* of one batch: the next ones wait behind it; then it is dropped and counted */
 #define MAX_HEADERS   16                /* of OTEL_EXPORTER_OTLP_HEADERS: receivers ask for two; more is an error */
 #define SEND_MS       1000              /* between two looks into the queue */

@@ -14,7 +14,7 @@
 
 #define LOOK_MS    50 /* between two looks of one timer for all followers */
 #define MAX_IDLE   40 /* looks: two seconds; then the journal is told without the lines that are missing */
-#define MAX_UNSENT ((size_t)64 << 10) /* bytes that are handed to the connection at once */
+#define MAX_UNSENT ((size_t)64 << 10) /* bytes on their way: a slow client must not fill memory */
 /* bytes of the lines that one look reads: the store's largest record (RV_STORE_MAX_BODY) */
 #define MAX_BLOCK ((size_t)96 << 20)
 

@@ -6,7 +6,7 @@
 #include "coreengine/server/hands_internal.h"
 #include "coreengine/server/page_internal.h"
 
-#define MAX_STRANGER ((size_t)16 << 10) /* bytes of a body where a request without a key is let in */
+#define MAX_STRANGER ((size_t)16 << 10) /* bytes of a body without a key: a login is shorter */
 
 static void put_field(void *self, const char *name, const char *value)
 {

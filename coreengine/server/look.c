@@ -8,7 +8,7 @@
 #include "coreengine/server/handlers_internal.h"
 
 #define MAX_RECORDS 1000              /* of one answer: as SRV_MAX_LIMIT rows of a list, and each may be long */
-#define MAX_JOURNAL ((size_t)8 << 20) /* bytes of one answer, but for a longer record */
+#define MAX_JOURNAL ((size_t)8 << 20) /* bytes of one answer, but for a longer record: as any JSON text */
 
 /* --- pipelines --- */
 

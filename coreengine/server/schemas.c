@@ -9,7 +9,7 @@
 #include "coreengine/store/store.h"
 
 #define AGENT       "agent"
-#define MAX_TEXT    ((size_t)4 << 20) /* bytes of one document as JSON */
+#define MAX_TEXT    ((size_t)4 << 20) /* bytes of one document as JSON: RV_AGENTDOC_MAX_BYTES with its escapes */
 #define LEAST_ALIKE 0.3               /* cosine below which texts have nothing in common */
 
 /* --- writing --- */

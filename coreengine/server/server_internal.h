@@ -15,7 +15,7 @@
 
 #define SRV_MAX_ARGS   4                   /* segments of a path that are variable: no route has as many */
 #define SRV_MAX_FIELDS 12                  /* further headers of an answer: handlers set fewer */
-#define SRV_MAX_ANSWER ((size_t)256 << 20) /* bytes of an answer that is made as a whole */
+#define SRV_MAX_ANSWER ((size_t)256 << 20) /* bytes of an answer that is made as a whole: a state and its escapes */
 #define SRV_MAX_LIMIT  1000 /* rows of one list: they are written in memory, and a client asks for the next ones */
 #define SRV_LIMIT      50   /* when nothing is said: a page of a list for a person */
 

@@ -11,7 +11,7 @@
 #include "coreengine/server/view_internal.h"
 
 #define MAX_JSON ((size_t)256 << 20) /* bytes of a line of a stream: a state with its escapes */
-#define MAX_READ ((size_t)16 << 10)  /* bytes of an event that waits as an object, which is many times as large */
+#define MAX_READ ((size_t)16 << 10)  /* bytes of an event that waits as an object: that is many times as large */
 
 struct view_event {
     int64_t seq;

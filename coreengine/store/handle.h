@@ -14,7 +14,7 @@ typedef struct rv_store rv_store;
 #define RV_STORE_MAX_BODY     ((size_t)96 << 20)
 #define RV_STORE_MAX_QUESTION ((size_t)1 << 20)  /* one pending row's text, and its body: lists stay small */
 #define RV_STORE_MAX_META     ((size_t)1 << 20)  /* the metadata of a session: it is read and written as a whole */
-#define RV_STORE_MAX_PARTS    ((size_t)16 << 20) /* that of a message, which has its pictures and files in base64 */
+#define RV_STORE_MAX_PARTS    ((size_t)16 << 20) /* that of a message: its pictures and files are there in base64 */
 #define RV_STORE_HASH_MAX     RV_HASH_MAX
 #define RV_STORE_MAX_ID       200 /* bytes of an id of a run, tenant, user, owner: it stands in command lines */
 #define RV_STORE_TENANT       "default"

@@ -5,7 +5,7 @@
 #include "coreengine/app/app.h"
 #include "coreengine/cli/cli.h"
 
-#define RV_CLI_MAX_MESSAGE ((size_t)8 << 20) /* bytes of one message */
+#define RV_CLI_MAX_MESSAGE ((size_t)8 << 20) /* bytes of one message: as any JSON text that is read */
 #define RV_CLI_MAX_MODEL   256               /* bytes of "provider:model" that /model takes */
 
 typedef struct rv_chat_show rv_chat_show;

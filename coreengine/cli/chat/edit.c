@@ -14,7 +14,7 @@
 
 #define MAX_LISTED   200                /* candidates that are listed: a few screens */
 #define MAX_PASTE    ((size_t)1 << 20)  /* bytes of one paste: libedit draws the whole line again at each key */
-#define MAX_WORDS    ((size_t)64 << 10) /* bytes of the line that is completed */
+#define MAX_WORDS    ((size_t)64 << 10) /* bytes of the line that is completed: paths of PATH_MAX fit */
 #define REPLACEMENT  0xFFFD             /* for bytes that are not UTF-8 */
 #define PASTE_BEGINS "\033[?2004h"
 #define PASTE_ENDS   "\033[?2004l"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_LINE ((size_t)64 << 10) /* bytes of one line that is shown */
+#define MAX_LINE ((size_t)64 << 10) /* bytes of one line that is shown: some screens of a terminal */
 #define MAX_ID   200                /* bytes of an id that is compared: providers make some 40; longer ones are cut */
 
 #define OUTCOME_COLUMNS 10 /* "  999.9 s" */

@@ -9,8 +9,8 @@
 
 #include "coreengine/base/base.h"
 
-#define RV_CLI_MD_MAX_SPAN ((size_t)400)  /* bytes that wait for the end of bold text, code or a link */
-#define RV_CLI_MD_MAX_LINE ((size_t)4096) /* bytes of a line that wait until it is known what it is */
+#define RV_CLI_MD_MAX_SPAN ((size_t)400)  /* bytes that wait for an end of bold text: a person waits, too */
+#define RV_CLI_MD_MAX_LINE ((size_t)4096) /* bytes of a line that is not known yet: a person waits, too */
 #define RV_CLI_MD_MAX_TABLE                                                                                            \
     ((size_t)64 << 10) /* bytes of a table that waits for its end, in memory: later rows keep its columns */
 

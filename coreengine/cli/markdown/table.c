@@ -7,7 +7,7 @@
 
 #define LEAST    4                        /* columns of a cell that is narrowed */
 #define MAX_CELL (4 * RV_CLI_MD_MAX_LINE) /* bytes of a cell: a whole line, and its colours three times as long */
-#define MAX_ROW  ((size_t)1 << 20)        /* with the blanks of all its lines */
+#define MAX_ROW  ((size_t)1 << 20)        /* bytes with the blanks of all its lines: MD_MAX_COLUMNS cells of MAX_CELL */
 
 static rv_str next_line(rv_str *rest)
 {

@@ -7,13 +7,13 @@
 #include <json-c/linkhash.h>
 #include <stdlib.h>
 
-#define MAX_CELL_BYTES ((size_t)1024) /* of one cell; the rest is cut */
+#define MAX_CELL_BYTES ((size_t)1024) /* of one cell: several lines of a terminal; the rest is cut */
 /* of all cells in memory: widths are known at the end; more is an error */
 #define MAX_TABLE_BYTES ((size_t)256 << 20)
 #define MORE            "..."
 #define WIDTH           40                 /* of a column of a query */
 #define KEPT            37                 /* of a longer value, before MORE */
-#define MAX_CELL        ((size_t)16 << 20) /* bytes of a value as JSON, before it is cut; more is an error */
+#define MAX_CELL        ((size_t)16 << 20) /* bytes before a value is cut: as RV_ENTITY_MAX_BYTES */
 
 struct cell {
     const char *text; /* in the arena */

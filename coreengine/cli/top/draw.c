@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define GAP      2             /* blanks between columns */
-#define MAX_CELL ((size_t)600) /* bytes of a name; the rest is cut */
+#define MAX_CELL ((size_t)600) /* bytes of a name: a terminal has fewer columns; the rest is cut */
 #define N_ABOVE  4             /* lines above the rows: two of sums, an empty one, the heads */
 #define N_BELOW  3             /* below: the sum, the run that is selected, the keys */
 

@@ -5,7 +5,7 @@
 #include "coreengine/app/app.h"
 #include "coreengine/cli/cli.h"
 
-#define RV_CLI_TOP_MAX_TEXT ((size_t)1 << 20) /* of one screen */
+#define RV_CLI_TOP_MAX_TEXT ((size_t)1 << 20) /* bytes of one screen: a large terminal has a tenth */
 
 /* --- draw.c --- */
 struct rv_cli_top_view {

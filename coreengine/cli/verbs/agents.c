@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define MAX_TEXT_BYTES ((size_t)64 << 20) /* of all documents that are printed */
+#define MAX_TEXT_BYTES ((size_t)64 << 20) /* of all documents that are printed: 256 of RV_AGENTDOC_MAX_BYTES */
 
 /* --- where an agent was found --- */
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define MAX_TEXT_BYTES ((size_t)64 << 20) /* of all documents that are printed */
+#define MAX_TEXT_BYTES ((size_t)64 << 20) /* of all documents that are printed: 256 of RV_AGENTDOC_MAX_BYTES */
 
 /* Reads a file and what it is. *out NULL with 0: findings say why. text and findings are the caller's. */
 static int read_document(const char *path, rv_buf *text, rv_findings **findings, struct rv_agentdoc **out, rv_err **err)

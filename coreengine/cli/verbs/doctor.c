@@ -10,7 +10,7 @@
 
 #include "capabilities/sdk/capability.h"
 
-#define MAX_TEXT_BYTES ((size_t)4 << 20) /* of the report */
+#define MAX_TEXT_BYTES ((size_t)4 << 20) /* of the report: a person reads some screens */
 #define SHOWN_MODELS   3                 /* of one server; the others are counted */
 
 enum level { LEVEL_OK, LEVEL_NOTE, LEVEL_BAD, N_LEVELS };

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_LIST_BYTES ((size_t)1 << 20) /* of the list of functions */
+#define MAX_LIST_BYTES ((size_t)1 << 20) /* of the list of functions: those in the source fill a tenth */
 
 static int list(struct rv_cli *cli, bool as_json, rv_err **err)
 {

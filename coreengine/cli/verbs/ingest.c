@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_LINE      ((size_t)1 << 16) /* bytes of what is told of one file */
+#define MAX_LINE      ((size_t)1 << 16) /* bytes of what is told of one file: a path and an error */
 #define PROGRESS_SECS 0.1               /* between two drawings: as often as an eye follows */
 
 struct telling {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_TEXT_BYTES ((size_t)16 << 20) /* of a state that is printed */
+#define MAX_TEXT_BYTES ((size_t)16 << 20) /* of a state that is printed: a person reads it */
 
 /* As a plan writes references to them, without the number of the call. */
 static void write_fields(json_object *fields, rv_buf *b)

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define MAX_TEXT ((size_t)1 << 20) /* bytes of what is told of the new files */
+#define MAX_TEXT ((size_t)1 << 20) /* bytes of what is told of the new files: their paths */
 
 /* --- the gallery --- */
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_WORDS_BYTES ((size_t)1 << 20) /* of the command lines of its child processes */
+#define MAX_WORDS_BYTES ((size_t)1 << 20) /* of command lines: Linux takes 2 MiB (ARG_MAX) */
 
 /* --- cancel --- */
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #define MAX_CAPABILITIES 64 /* --capability of one command: each is a library or a process; more is an error */
-#define MAX_SECRET       ((size_t)64 << 10) /* bytes of a file with a secret; a longer one is an error */
+#define MAX_SECRET       ((size_t)64 << 10) /* bytes of a file with a secret: PEM has some thousand */
 #define MAX_SECRETS      8                  /* of files: one for each option that names such a file; there are fewer */
 
 static const struct rv_cli_option options[] = {

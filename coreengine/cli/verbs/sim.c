@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #define MAX_WORKERS    64                 /* threads: no machine of a developer has more cores; more is an error */
-#define MAX_TEXT_BYTES ((size_t)64 << 20) /* of a report */
+#define MAX_TEXT_BYTES ((size_t)64 << 20) /* of a report: it is in memory until the last seed */
 
 static void show_progress(void *self, int64_t done, int64_t total)
 {

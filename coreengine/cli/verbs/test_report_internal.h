@@ -5,7 +5,7 @@
 #include "coreengine/app/app.h"
 #include "coreengine/cli/cli.h"
 
-#define RV_TEST_MAX_OUTPUT ((size_t)64 << 20) /* bytes of a report */
+#define RV_TEST_MAX_OUTPUT ((size_t)64 << 20) /* bytes of a report: RV_MAX_TEST_CONFIGS tests of some KiB */
 
 /* A table of results (test_matrix.c): of all tests by the models of --model, or of one test that has a matrix, by the
  * values of its first axis. */

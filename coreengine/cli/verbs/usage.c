@@ -5,7 +5,7 @@
 #include "coreengine/cli/show/table_internal.h"
 #include "coreengine/cli/verbs/verbs_internal.h"
 
-#define MAX_CELL ((size_t)512)      /* bytes of one cell */
+#define MAX_CELL ((size_t)512)      /* bytes of one cell: an id of RV_STORE_MAX_ID and its escapes */
 #define MAX_TEXT ((size_t)64 << 20) /* bytes of the JSON array: RV_APP_MAX_SELECT rows */
 
 static const struct rv_cli_option usage_options[] = {

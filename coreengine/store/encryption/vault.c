@@ -8,8 +8,8 @@
 #include "coreengine/store/entities.h"
 #include "coreengine/store/store_internal.h"
 
-#define MAX_BOUND ((size_t)8 * 1024) /* bytes of a place */
-#define MAX_KEYS  ((size_t)256)      /* in memory */
+#define MAX_BOUND ((size_t)8 * 1024) /* bytes of a place: as MAX_BOUND of secrets.c */
+#define MAX_KEYS  ((size_t)256)      /* in memory: keys of as many tenants; others are read again */
 #define MAX_RULES ((size_t)1024)     /* that are kept in memory; then all are forgotten and read again */
 
 struct rv_vault {

@@ -9,7 +9,7 @@
 #include "coreengine/store/sql/driver_internal.h"
 
 #define AT_ONCE  50               /* rows of one transaction */
-#define MAX_USED ((size_t)100000) /* keys in use that are noted */
+#define MAX_USED ((size_t)100000) /* keys in use that are noted: in memory, some 5 MB */
 
 /* --- Rewriting --- */
 

@@ -6,7 +6,7 @@
 #include "coreengine/tools/tools.h"
 
 #define RV_BUNDLE_VERSION   1                       /* a newer one is refused, older ones are read */
-#define RV_BUNDLE_MAX_BYTES ((size_t)64 << 20)      /* prompts are limited to a quarter of this, pipelines to less */
+#define RV_BUNDLE_MAX_BYTES ((size_t)64 << 20)      /* of a bundle: prompts may fill a quarter, pipelines less */
 #define RV_BUNDLE_MAX_DEPTH (RV_JSON_MAX_DEPTH + 8) /* it wraps schemas that were themselves within the limit */
 #define RV_BUNDLE_MAX_NAMES ((size_t)1 << 19) /* tools, or entries, or prompts: twice what capabilities can have */
 

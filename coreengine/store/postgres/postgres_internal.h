@@ -92,7 +92,7 @@ struct pg_sent {
     bool counts; /* a write begins: its last column is the version of what is encrypted */
 };
 #define RV_PG_MAX_SENT  256               /* statements; what the server answers meanwhile waits in buffers */
-#define RV_PG_MAX_BYTES ((size_t)1 << 20) /* queued before they are sent and their answers read */
+#define RV_PG_MAX_BYTES ((size_t)1 << 20) /* queued before they are sent: a server answers meanwhile */
 
 struct postgres {
     struct sql_store base;

@@ -10,8 +10,8 @@
 #define MAX_ROWS  1000 /* of one INSERT: PostgreSQL takes 65,535 parameters; further ones go into the next */
 #define MAX_BYTES ((size_t)1 << 20)                /* of a column; then the rows are sent */
 #define MAX_VALUE (RV_STORE_MAX_META + (1u << 16)) /* bytes of one value */
-#define MAX_KEPT  ((size_t)64 << 10)               /* of memory that is kept for the next rows */
-#define HEADER    20                               /* bytes of an array before its first element */
+#define MAX_KEPT  ((size_t)64 << 10) /* of memory that is kept for the next rows: common ones are smaller */
+#define HEADER    20                 /* bytes of an array before its first element */
 
 struct pg_many {
     int32_t n;

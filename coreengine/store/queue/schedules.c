@@ -7,7 +7,7 @@
 
 #define MAX_EXPR  1024 /* bytes of a cron expression: as RV_CRON_MAX_TEXT of the calendar, which reads it */
 #define MAX_ZONE  64   /* bytes of a zone's name: as RV_ZONE_MAX_NAME of the calendar; a longer one is an error */
-#define MAX_NEEDS ((size_t)64 << 10) /* bytes of the labels that a schedule asks for */
+#define MAX_NEEDS ((size_t)64 << 10) /* bytes of a schedule's labels: RV_TASK_MAX_NEEDS of some hundred */
 
 /* --- Adding --- */
 

@@ -7,8 +7,8 @@
 #include "coreengine/store/store_internal.h"
 
 #define MAX_WRITE   ((size_t)100000) /* records of one call: a step writes a handful, a fork's tail a few */
-#define MAX_PENDING ((size_t)10000)  /* interrupts of one run that wait at the same time */
-#define MAX_TURNS   ((size_t)1000)   /* of one append */
+#define MAX_PENDING ((size_t)10000)  /* interrupts of one run that wait at the same time: each branch may ask one */
+#define MAX_TURNS   ((size_t)1000)   /* of one append: one turn is usual, and a copy of a session brings more */
 
 /* --- What a run, its records and its interrupts have to be like --- */
 

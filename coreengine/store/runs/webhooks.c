@@ -8,7 +8,7 @@
 #include "coreengine/base/base.h"
 #include "coreengine/store/queue/queue_internal.h"
 
-#define MAX_SHOWN ((size_t)4096) /* bytes of a question that a receiver is told */
+#define MAX_SHOWN ((size_t)4096) /* bytes of a question that a receiver is told: it asks for the rest */
 
 void rv_webhook_fini(struct rv_webhook *w)
 {

@@ -7,7 +7,7 @@
 #include "coreengine/store/sql/driver_internal.h"
 #include "coreengine/store/store_internal.h"
 
-#define RV_ASK_MAX_TEXT ((size_t)512 << 10) /* of a statement with its tables */
+#define RV_ASK_MAX_TEXT ((size_t)512 << 10) /* of a statement with its tables: half of what SQLite takes */
 #define RV_ASK_VALUE    "67108864"          /* bytes of a value while it is computed, in both databases */
 
 /* ask_tables.c */

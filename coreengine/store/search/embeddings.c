@@ -4,7 +4,7 @@
 
 #include "coreengine/store/search/search_internal.h"
 
-#define MAX_WHY ((size_t)500) /* bytes of an error that are kept */
+#define MAX_WHY ((size_t)500) /* bytes of an error that are kept: a row of a list shows its beginning */
 
 /* --- The provider --- */
 

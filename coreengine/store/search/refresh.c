@@ -194,7 +194,7 @@ static void index_free(struct rv_search_index *x)
 }
 
 #define MAX_INDEXES 256 /* three for each user and table that is searched, and ownerless ones: some 80 users */
-#define MAX_DOCS    ((size_t)400000) /* of all indexes together, if there is more than one */
+#define MAX_DOCS    ((size_t)400000) /* of all indexes together, if there is more than one: protects memory */
 #define FEW_DEAD    1000 /* removed rows in an index: above it, and above a quarter of all, the index is made again */
 
 struct rv_search_cache {

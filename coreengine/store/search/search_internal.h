@@ -57,7 +57,7 @@ struct rv_number_map {
 
 enum rv_index_of { RV_INDEX_NAMES, RV_INDEX_WORDS, RV_INDEX_VECTORS, RV_N_INDEXES };
 
-#define RV_INDEX_MAX_DOCS ((size_t)1 << 24) /* a posting has 24 bits for a row, and 8 for what it counts */
+#define RV_INDEX_MAX_DOCS ((size_t)1 << 24) /* rows: a posting has 24 bits for one, and 8 for what it counts */
 
 struct rv_index_doc {
     const struct rv_kind *kind; /* static */

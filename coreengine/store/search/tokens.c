@@ -7,7 +7,7 @@
 #include "coreengine/store/search/search_internal.h"
 #include "coreengine/store/sql/driver_internal.h"
 
-#define MAX_BLOB     ((size_t)16 << 20) /* bytes of the key, the summary or the vector of one row; more is an error */
+#define MAX_BLOB     ((size_t)16 << 20) /* bytes of a key or vector: as RV_ENTITY_MAX_BYTES */
 #define EMBEDDING    "embedding"        /* the provider, in the table "about" */
 #define PAGE_VECTORS 500                /* that are looked at in one request */
 

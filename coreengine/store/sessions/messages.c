@@ -5,7 +5,7 @@
 #include "coreengine/store/encryption/vault_internal.h"
 #include "coreengine/store/entities/entities_internal.h"
 
-#define MAX_ROWS  ((size_t)100000)   /* messages of one turn */
+#define MAX_ROWS  ((size_t)100000)   /* messages of one turn: each tool call is two; they are in one transaction */
 #define MAX_COUNT (INT64_C(1) << 40) /* tokens, micro-dollars or ms of one message: sums do not overflow */
 
 static int check_counts(const struct rv_message *m, rv_err **err)

@@ -12,7 +12,7 @@
 #include "coreengine/store/sqlite/sqlite_internal.h"
 
 #define STEPS_A_LOOK 2000                      /* of SQLite's machine, between two looks at the clock */
-#define MAX_VALUE    ((int)((size_t)64 << 20)) /* RV_ASK_VALUE, also of a row */
+#define MAX_VALUE    ((int)((size_t)64 << 20)) /* bytes: as RV_ASK_VALUE, also of a row */
 #define MAX_COLUMNS  2000                      /* of a result, as SQLite itself has it (SQLITE_MAX_COLUMN) */
 
 struct clock {
