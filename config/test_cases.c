@@ -9,7 +9,7 @@
 #define MAX_AXES   8    /* of one matrix: its combinations multiply */
 #define MAX_VALUES 1000 /* of one axis: rows of a table that people still read */
 #define AXIS_MODEL "model"
-#define MAX_NODES  ((size_t)1 << 20) /* that the cases of one pipeline come to */
+#define MAX_NODES  ((size_t)1 << 20) /* that the cases of one pipeline come to: matrices multiply them in memory */
 
 /* One expansion. */
 struct expansion {

@@ -7,7 +7,7 @@
 
 #define MAX_BATCH   20                  /* pages of one prompt: together they have to fit into a model's context */
 #define MAX_PROMPTS 50                  /* of one call: each asks a model and can cost */
-#define MAX_BYTES   ((size_t)256 << 10) /* text of the pages of one prompt */
+#define MAX_BYTES   ((size_t)256 << 10) /* text of the pages of one prompt: some 64,000 tokens of a context */
 #define MAX_ASKED   (16 << 10)          /* bytes of the argument `prompt`: it is sent again with each batch of pages */
 #define USUAL       "Describe what is on these pages: what they are about, and what matters in them."
 

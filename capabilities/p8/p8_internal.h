@@ -13,7 +13,7 @@
 #define MAX_URL          1000 /* bytes of the configured address: a person writes it; a longer one is refused at load */
 #define MAX_ARG_BYTES    (256 << 10) /* one text among the arguments of a tool that works with data: a model wrote it */
 #define MAX_PATH_BYTES   1000        /* of the file of records: chosen, a person writes it; below PATH_MAX */
-#define MAX_RECORD_BYTES ((size_t)256 << 10) /* one line of the file of records */
+#define MAX_RECORD_BYTES ((size_t)256 << 10) /* one line of the file of records: as MAX_ARG_BYTES of a text in it */
 #define MAX_FILE_BYTES   ((size_t)64 << 20) /* the whole file: it is read to find out whether a record exists already */
 
 /* The state of the capability, constant after open. Its texts are owned. */

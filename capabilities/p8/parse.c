@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define MAX_SHOWN ((size_t)2 << 20)   /* bytes of the content that the result has */
+#define MAX_SHOWN ((size_t)2 << 20)   /* bytes of the content in a result: a quarter of RV_CAP_MAX_REPLY */
 #define MAX_SAVED ((size_t)900 << 10) /* bytes of JSON: what is larger does not fit an ask */
 
 static json_object *member_of(json_object *obj, const char *key)

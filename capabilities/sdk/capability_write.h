@@ -16,7 +16,7 @@
 
 #include <stdarg.h>
 
-#define RV_CAP_MAX_TEXT ((size_t)8 << 20) /* bytes of an answer */
+#define RV_CAP_MAX_TEXT ((size_t)8 << 20) /* bytes of an answer: as RV_CAP_MAX_REPLY, which a host takes */
 
 #if defined(__GNUC__)
 #define RV_CAP_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))

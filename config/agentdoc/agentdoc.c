@@ -321,7 +321,7 @@ static void read_fields(struct rv_agentdoc_reading *r)
 
 /* --- Its life --- */
 
-#define MAX_ARENA ((size_t)64 << 20) /* the caps on text, tree and tools end long before */
+#define MAX_ARENA ((size_t)64 << 20) /* bytes: the caps on text, tree and tools end long before */
 
 bool rv_agentdoc_is_name(rv_str name)
 {

@@ -4,7 +4,7 @@
 
 #include "config/agentdoc/agentdoc.h"
 
-#define RV_AGENTDOC_MAX_TREE ((size_t)4 << 20) /* bytes of a document's texts, aliases written out */
+#define RV_AGENTDOC_MAX_TREE ((size_t)4 << 20) /* of a document's texts, aliases written out: they multiply it */
 #define RV_AGENTDOC_MAX_KEY  512               /* bytes of one key, anywhere: messages quote it as a whole */
 
 /* A document and what its texts live in. */

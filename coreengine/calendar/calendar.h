@@ -10,7 +10,7 @@
  * microseconds since 1970-01-01 UTC. `local_us` are microseconds since 1970-01-01 00:00 on the clocks of the zone. */
 
 #define RV_ZONE_MAX_NAME  64                 /* bytes; tzdata has shorter ones */
-#define RV_ZONE_MAX_BYTES ((size_t)16 << 10) /* the largest file of tzdata 2025b has 3,592 bytes */
+#define RV_ZONE_MAX_BYTES ((size_t)16 << 10) /* bytes: the largest file of tzdata 2025b has 3,592 */
 
 typedef struct rv_zone rv_zone; /* immutable: threads may share it */
 

@@ -9,7 +9,7 @@
 #define HEAD_POINTS ((size_t)1000) /* code points of a summary's beginning that are kept */
 /* code points of its end, with what joins the two */
 #define TAIL_POINTS (RV_CHUNK_MAX_SUMMARY - HEAD_POINTS - (sizeof GLUE - 1))
-#define MAX_BYTES   ((size_t)64 << 10) /* of a part that is kept */
+#define MAX_BYTES   ((size_t)64 << 10) /* of a part that is kept: RV_CHUNK_MAX_SUMMARY points have at most 8,000 */
 
 /* --- the watermark --- */
 

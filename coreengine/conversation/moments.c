@@ -5,7 +5,7 @@
 #include "coreengine/conversation/messages_internal.h"
 
 #define OPENING   "[Session context]\n"
-#define MAX_TEXT  ((size_t)1 << 20) /* of one moment */
+#define MAX_TEXT  ((size_t)1 << 20) /* bytes of one moment: as RV_STORE_MAX_META, its largest part */
 #define MAX_NAME  1024              /* bytes, as a store keeps it */
 #define COMPACTED "[earlier message compacted]"
 

@@ -6,10 +6,10 @@
 
 #include "coreengine/engine/services_internal.h"
 
-#define MAX_WHY ((size_t)64 << 10) /* bytes of an error in a log record */
+#define MAX_WHY ((size_t)64 << 10) /* bytes of an error in a log record: a chain of errors has a few thousand */
 /* bytes of the events that tell the end of a run; without memory for them the host learns the end all the same */
 #define MAX_LINE    ((size_t)512 << 10)
-#define MAX_READ    ((size_t)64 << 10) /* bytes of an event line whose members are copied into a record */
+#define MAX_READ    ((size_t)64 << 10) /* bytes of an event line that is read: a larger one is mostly text */
 #define MAX_MEMBERS 8 /* of an event that its log record has: the longest row of the table below has five */
 #define MAX_PLACE   (PATH_MAX + 32) /* bytes of FILE:LINE:COLUMN */
 

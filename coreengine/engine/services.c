@@ -8,7 +8,7 @@
 
 #define MAX_EVENTS 1000 /* that the capabilities of one run publish: each is a line of its journal */
 /* bytes of a capability's own event as JSON; a longer one is an error of the call */
-#define MAX_EVENT      ((size_t)16 << 10)
+#define MAX_EVENT      ((size_t)16 << 10) /* bytes of a capability's event: the journal keeps it */
 #define MAX_EVENT_NAME 64 /* bytes: a word or two, in each line of the event; a longer one is an error of the call */
 
 struct handler {

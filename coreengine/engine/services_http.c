@@ -13,9 +13,9 @@
 #include "coreengine/engine/services_internal.h"
 
 #define ALLOW_NET   "REEVE_ALLOW_NET"
-#define MAX_URL     ((size_t)8 << 10) /* bytes; a longer one is an error of the call */
+#define MAX_URL     ((size_t)8 << 10) /* bytes: common servers refuse longer ones */
 #define MAX_HEADERS 32                /* of a request: interfaces ask for a handful; more is an error of the call */
-#define MAX_HEADER  ((size_t)8 << 10) /* bytes of one line */
+#define MAX_HEADER  ((size_t)8 << 10) /* bytes of one line: common servers refuse longer heads */
 /* bytes of an answer at most, whatever max_bytes says: it is one text of a reply */
 #define MAX_BODY      (INT64_C(4) << 20) /* bytes, whatever max_bytes says: as base64 within RV_SERVICE_MAX_ANSWER */
 #define USUAL_BODY    (INT64_C(1) << 20) /* bytes of an answer, unless max_bytes says otherwise */

@@ -11,7 +11,7 @@
 #define PROGRESS_US        (250 * RV_US_PER_MS) /* between two events of a call: a person reads no faster */
 #define MAX_PROGRESS       200                  /* events of one call: a tool may report without end */
 #define MAX_PROGRESS_WORDS 500                  /* bytes of its text in an event: it is one line of a client's page */
-#define MAX_PROGRESS_LINE  ((size_t)8 << 10)    /* bytes of the event, with ids and escapes */
+#define MAX_PROGRESS_LINE  ((size_t)8 << 10)    /* bytes of the event: MAX_PROGRESS_WORDS, ids and escapes */
 
 /* --- sources --- */
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#define MAX_HEAD    ((size_t)16 << 10) /* clients on Node refuse more */
+#define MAX_HEAD    ((size_t)16 << 10) /* bytes: clients on Node refuse more */
 #define MAX_PIECES  8 /* of one write that an answer consists of: an event with a name and an id has eight */
-#define MAX_REFUSAL ((size_t)16 << 10) /* bytes of the body of a refusal */
+#define MAX_REFUSAL ((size_t)16 << 10) /* bytes of the body of a refusal: an error's text with its escapes */
 
 static const rv_str nothing = {"", 0};
 static const rv_str last_chunk = {"0\r\n\r\n", 5};

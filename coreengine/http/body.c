@@ -4,7 +4,7 @@
  * for the extensions of chunks: these are refused here. */
 #include "coreengine/http/http_internal.h"
 
-#define MAX_FRAMING ((size_t)64 << 10) /* bytes of chunk heads, beyond 8 for each byte of the body */
+#define MAX_FRAMING ((size_t)64 << 10) /* bytes of chunk heads beyond 8 a byte: else all may be heads */
 
 static int stop(struct rv_body *b, int status, const char *code, const char *detail)
 {

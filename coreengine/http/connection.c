@@ -10,7 +10,7 @@
 /* the same after a refusal: more, so that the peer reads the answer before the connection ends */
 #define MAX_LINGER    ((size_t)16 << 20)
 #define KEEPALIVE_S   60                 /* without traffic, until the kernel asks whether the peer is still there */
-#define MAX_LAST_WORD ((size_t)32 << 10) /* bytes of the refusal that a client is told before it is sent away */
+#define MAX_LAST_WORD ((size_t)32 << 10) /* bytes of a refusal: its head and its body */
 
 static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n";
 

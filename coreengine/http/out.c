@@ -7,7 +7,7 @@
 
 #define MAX_BUFS   16 /* pieces of one writev(): chosen, an answer has a few (IOV_MAX is 1,024); further ones follow */
 #define MIN_PIECE  ((size_t)2 << 10)  /* room for what follows */
-#define MAX_APPEND ((size_t)64 << 10) /* a piece grows no further */
+#define MAX_APPEND ((size_t)64 << 10) /* a piece grows no further: copying more costs more than a further piece */
 
 struct rv_out {
     struct rv_out *next;

@@ -7,7 +7,7 @@
 #include "coreengine/base/base.h"
 #include "coreengine/identity/identity_internal.h"
 
-#define MAX_ARENA  ((size_t)256 << 10) /* bytes of a secret and the names of its settings */
+#define MAX_ARENA  ((size_t)256 << 10) /* bytes of secrets and settings: each secret is a file of 64 KiB at most */
 #define MIN_MASTER 16                  /* bytes */
 #define MIN_SECRET 32                  /* bytes: RFC 7518, section 3.2, for HS256; a shorter one is refused */
 #define MAX_SECRET ((size_t)4096)      /* bytes; a longer one is refused: a wrong file */

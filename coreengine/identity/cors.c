@@ -6,7 +6,7 @@
 #include "coreengine/identity/identity_internal.h"
 
 #define MAX_AGE     "600"
-#define MAX_HEADERS ((size_t)4096) /* bytes of the list that a preflight asks for */
+#define MAX_HEADERS ((size_t)4096) /* bytes of the list that a preflight asks for: browsers name a dozen */
 #define METHODS     "GET, HEAD, POST, PUT, PATCH, DELETE"
 #define EXPOSED                                                                                                        \
     "X-Request-Id, Retry-After, Retry-After-Ms, X-Should-Retry, Location, Content-Disposition, X-Session-Id, "         \

@@ -305,7 +305,7 @@ int rv_knowledge_search(rv_store *s, const struct rv_store_scope *scope, const s
 
 /* --- FUZZY: rows of all kinds whose key or summary is spelled like a text --- */
 
-#define MAX_SUMMARY ((size_t)2048) /* bytes of a row's summary in a result */
+#define MAX_SUMMARY ((size_t)2048) /* bytes of a row's summary in a result: a model reads up to 200 rows */
 
 static int set_from(json_object *data, const char *name, json_object *row, rv_err **err)
 {

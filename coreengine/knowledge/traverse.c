@@ -10,7 +10,7 @@
 #include "coreengine/store/store.h"
 
 #define MAX_MEMORY ((size_t)128 << 20) /* bytes of one walk: MAX_KEYS and the names of all rows are less */
-#define MAX_KEYS   ((size_t)32 << 20)  /* bytes of the names that the edges of one query lead to */
+#define MAX_KEYS   ((size_t)32 << 20)  /* bytes of names behind edges: a quarter of MAX_MEMORY */
 #define MAX_EDGES  100000 /* of one level that are looked at: as the rows behind them, they are in memory */
 #define BATCH      250    /* names that are read together */
 #define NO_PARENT  (-1)   /* the step is the start */

@@ -154,7 +154,7 @@ void lang_yaml_add_syntax(const yaml_parser_t *parser, rv_str text, const struct
 
 /* --- Documents --- */
 
-#define MAX_ARENA ((size_t)256 << 20) /* the node and byte caps end long before */
+#define MAX_ARENA ((size_t)256 << 20) /* bytes: the caps on nodes and text end long before */
 
 static bool is_readable(rv_str text, const char *name, rv_findings *findings)
 {

@@ -7,7 +7,7 @@
 #define MAX_FILTERS 8  /* of one tag: there are as few filters, and one is seldom used twice */
 #define MAX_INDENT  64 /* blanks: deeper than any text that people read, and each line gets them */
 /* bytes of values that filters make while one template is rendered; more is an error */
-#define MAX_ARENA ((size_t)8 << 20)
+#define MAX_ARENA ((size_t)8 << 20) /* bytes of filters: as RV_TEMPLATE_MAX_OUTPUT */
 
 struct reader {
     rv_template *t;

@@ -4,7 +4,7 @@
 #include "coreengine/match/match.h"
 #include "coreengine/match/match_internal.h"
 
-#define MAX_JSON_BYTES ((size_t)8 << 20) /* of edges that are a string */
+#define MAX_JSON_BYTES ((size_t)8 << 20) /* of edges that are a string: as RV_JSON_MAX_BYTES */
 
 static double weight_of(json_object *edge)
 {

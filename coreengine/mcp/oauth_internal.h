@@ -6,8 +6,8 @@
 #include "coreengine/mcp/http.h"
 #include "coreengine/mcp/mcp.h"
 
-#define OAUTH_MAX_URL    ((size_t)4 << 10)  /* bytes */
-#define OAUTH_MAX_TEXT   ((size_t)16 << 10) /* of a form or an address with all parameters */
+#define OAUTH_MAX_URL    ((size_t)4 << 10)  /* bytes: half of what common servers take, for parameters follow */
+#define OAUTH_MAX_TEXT   ((size_t)16 << 10) /* of a form or an address: OAUTH_MAX_URL for each of four parameters */
 #define OAUTH_ID_BYTES   16                 /* of the id of an assertion */
 #define OAUTH_CANDIDATES 4                  /* addresses that the specification lets a server have its metadata at */
 

@@ -4,7 +4,7 @@
 
 #include "coreengine/mcp/tools.h"
 
-#define MAX_TEXT ((size_t)1 << 20) /* bytes of one definition as lines */
+#define MAX_TEXT ((size_t)1 << 20) /* bytes of one definition as lines: a person compares them */
 
 /* What a model is told, what it decides by, and what a call of a REST server does. Titles and icons are for people
  * only. */

@@ -5,8 +5,8 @@
 #include <json-c/linkhash.h>
 #include <stdlib.h>
 
-#define MAX_WHY     ((size_t)300) /* bytes of a reason ... */
-#define MAX_REFUSED ((size_t)900) /* ... and of one that names the place in a document */
+#define MAX_WHY     ((size_t)300) /* bytes of a reason: three or four lines of a terminal ... */
+#define MAX_REFUSED ((size_t)900) /* ... and of one that names the place in a document: three times as many */
 #define NOMEM(err)  RV_FAIL((err), RV_E_NOMEM, "no memory for the tools of an MCP server")
 
 /* --- definitions --- */

@@ -5,7 +5,7 @@
 #include "coreengine/mcp/tools.h"
 
 #define RV_MCP_MAX_PART_NAME 255                /* bytes of the name of a part, as of an attachment */
-#define RV_MCP_MAX_ERROR     ((size_t)16 << 10) /* bytes of a tool's error that are passed on */
+#define RV_MCP_MAX_ERROR     ((size_t)16 << 10) /* bytes of a tool's error that are passed on: a model reads them */
 
 /** definition: an object with a legal name. why: not empty when the tool cannot be used, for the message that says so.
  * t is to be finished in any case. */

@@ -5,7 +5,7 @@
 #include "coreengine/mcp/mcp.h"
 #include "coreengine/openapi/openapi.h"
 
-#define OPENAPI_MAX_WHY    ((size_t)600) /* bytes of a reason */
+#define OPENAPI_MAX_WHY    ((size_t)600) /* bytes of a reason: MAX_SHOWN of a path and a sentence */
 #define OPENAPI_NOMEM(err) RV_FAIL((err), RV_E_NOMEM, "no memory for the operations of a REST server")
 
 /* --- base.c --- */

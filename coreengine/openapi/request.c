@@ -5,7 +5,7 @@
 #include <json-c/linkhash.h>
 #include <stdlib.h>
 
-#define MAX_VALUE ((size_t)64 << 10) /* bytes of one value outside of a body */
+#define MAX_VALUE ((size_t)64 << 10) /* bytes of one value outside of a body: eight times RV_OPENAPI_MAX_URL */
 
 void rv_openapi_request_fini(struct rv_openapi_request *r)
 {

@@ -8,7 +8,7 @@
 #include "coreengine/plan/artifact_internal.h"
 
 #define MAX_CANONICAL RV_JSON_MAX_BYTES /* bytes of arguments that a fingerprint is made of */
-#define MAX_WARNING   ((size_t)2 << 10) /* bytes of the list of faults; further ones are left out */
+#define MAX_WARNING   ((size_t)2 << 10) /* bytes of faults: a model mends the first ones first */
 
 /* What a result says about its artifact. All borrowed. */
 struct found {

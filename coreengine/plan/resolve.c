@@ -8,12 +8,12 @@
 #include "coreengine/base/base.h"
 #include "coreengine/plan/plan.h"
 
-#define MAX_ARENA     ((size_t)64 << 20) /* bytes of the values of one step's arguments */
+#define MAX_ARENA     ((size_t)64 << 20) /* bytes of the values of one step's arguments: eight times MAX_MIB of text */
 #define MAX_KEY_SHOWN 64 /* bytes of a key in a reason: with MAX_SHOWN keys the reason stays within 600 bytes */
 #define MAX_SHOWN     8  /* keys that a reason names: a model needs the likely ones, not all */
 #define MAX_MIB       8  /* of all texts that references are put into, as of a reply */
 #define MAX_MIXED     ((size_t)MAX_MIB << 20) /* the same in bytes */
-#define MAX_REASON    ((size_t)4 << 10)       /* bytes of why a reference has no value */
+#define MAX_REASON    ((size_t)4 << 10)       /* bytes: a path of RV_PLAN_MAX_PATH and keys */
 
 struct resolving {
     const struct rv_plan_step_output *outputs;

@@ -7,7 +7,7 @@
 #include "coreengine/base/base.h"
 #include "coreengine/plan/validate_internal.h"
 
-#define MAX_ARENA ((size_t)64 << 20) /* bytes of the types of a plan's results */
+#define MAX_ARENA ((size_t)64 << 20) /* bytes of types: a plan of RV_PLAN_MAX_BYTES needs less */
 
 int validation_no_memory(struct rv_validation *c)
 {

@@ -6,7 +6,7 @@
 #include "coreengine/plan/planner.h"
 #include "coreengine/plan/shape_internal.h"
 
-#define RV_PLAN_MAX_PATH ((size_t)2 << 10) /* bytes of a path in an error; a longer one is cut */
+#define RV_PLAN_MAX_PATH ((size_t)2 << 10) /* bytes of a path in an error: a model wrote it; a longer one is cut */
 
 /* Where a value is in the arguments. What it points to is borrowed. */
 struct rv_place {

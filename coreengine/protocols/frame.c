@@ -5,7 +5,7 @@
 
 #include "coreengine/protocols/protocols_internal.h"
 
-#define MAX_NAMES ((size_t)64 << 20) /* bytes of names that one stream gives out */
+#define MAX_NAMES ((size_t)64 << 20) /* bytes of names that one stream gives out: MAX_OWNERS of 4 KiB */
 
 static const struct {
     const char *text;

@@ -4,8 +4,8 @@
 
 #include "coreengine/rem/sql_internal.h"
 
-#define MAX_MEMORY ((size_t)8 << 20) /* bytes of one statement as a tree; more is an error */
-#define MAX_OUTPUT ((size_t)1 << 20) /* bytes of the statement that is written; more is an error */
+#define MAX_MEMORY ((size_t)8 << 20) /* bytes of a tree: RV_REM_MAX_TOKENS of 4 KiB */
+#define MAX_OUTPUT ((size_t)1 << 20) /* bytes that are written: as SQLite takes */
 
 /* Words that begin or belong to a statement which does more than read. */
 static const char *const writing[] = {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STATE_MAX_BYTES ((size_t)256 << 20) /* one saved state */
+#define STATE_MAX_BYTES ((size_t)256 << 20) /* one saved state: as RV_STORE_MAX_VALUE, in which it is kept */
 
 /* Counts a boundary: a place where the state can be saved. Is it to be saved at this one? */
 static bool count_boundary(rv_run *run)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PATH_MAX_BYTES ((size_t)1 << 20) /* names have 128 bytes and groups 64 levels */
+#define PATH_MAX_BYTES ((size_t)1 << 20) /* of a path: names have 128 bytes and groups 64 levels */
 
 void run_group_free(struct group *g)
 {

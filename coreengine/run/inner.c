@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define PATH_MAX_BYTES  ((size_t)64 << 10) /* "stage[7]" of nested stages: names are short, levels few */
-#define STATE_MAX_BYTES ((size_t)64 << 20) /* RV_STATE_MAX_BYTES */
+#define STATE_MAX_BYTES ((size_t)64 << 20) /* of an inner run: as RV_STATE_MAX_BYTES */
 
 struct inner {
     rv_run *run;                    /* owned; has its envelope */

@@ -8,8 +8,8 @@
 #include "coreengine/store/journal/journal.h"
 
 #define SIM_T0_US         INT64_C(1700000000000000) /* when every run begins: 2023-11-14T22:13:20Z */
-#define SIM_MAX_TEXT      ((size_t)64 << 20)        /* one reply, request or line */
-#define SIM_MAX_TRACE     ((size_t)4 << 20)         /* bytes; a longer one is cut */
+#define SIM_MAX_TEXT      ((size_t)64 << 20)        /* one reply, request or line: as RV_STATE_MAX_BYTES */
+#define SIM_MAX_TRACE     ((size_t)4 << 20)         /* bytes: a person reads its end; a longer one is cut */
 #define SIM_MAX_PROCESSES 100                       /* of one run; then it is left alone */
 #define SIM_SHOWN         160                       /* bytes of a text in a trace */
 #define SIM_MAX_BROKEN    4096                      /* bytes that say what is wrong: a screen for a person */

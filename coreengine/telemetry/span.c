@@ -5,7 +5,7 @@
 
 #include "coreengine/telemetry/telemetry_internal.h"
 
-#define MAX_ARENA ((size_t)64 << 10) /* bytes of one span's attributes; further ones are left out */
+#define MAX_ARENA ((size_t)64 << 10) /* bytes: RV_SPAN_MAX_ATTRS of RV_SPAN_MAX_TEXT */
 #define MAX_NAME  ((size_t)256)      /* bytes; a longer name is cut */
 
 int rv_span_new(const char *name, enum rv_span_kind kind, struct rv_span **out, rv_err **err)

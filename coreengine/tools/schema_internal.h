@@ -7,7 +7,7 @@
 
 #define RV_SCHEMA_MAX_NODES   10000 /* schemas of one document: a search for cycles calls itself */
 #define RV_SCHEMA_MAX_DEPTH   64 /* nesting of a schema document: the compiler calls itself; people write ten levels */
-#define RV_SCHEMA_MAX_BYTES   ((size_t)16 << 20) /* memory of one compiled schema */
+#define RV_SCHEMA_MAX_BYTES   ((size_t)16 << 20) /* memory of one compiled schema: RV_SCHEMA_MAX_NODES of 1.6 KB */
 #define RV_SCHEMA_MAX_FAULTS  20   /* in one error: a model mends the first ones first; others are counted */
 #define RV_SCHEMA_MAX_TEXT    3500 /* of all listed faults: an error's text ends at 4096 bytes */
 #define RV_SCHEMA_MAX_NESTING 1000 /* of one check; a recursive schema follows its value down */

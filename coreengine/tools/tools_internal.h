@@ -4,7 +4,7 @@
 
 #include "coreengine/tools/tools.h"
 
-#define RV_TOOL_MAX_TEXT ((size_t)16 << 20) /* text form of a value in a result */
+#define RV_TOOL_MAX_TEXT ((size_t)16 << 20) /* text of a value: twice RV_JSON_MAX_BYTES, for escapes */
 
 /* Results are built with keys that are literals of ours and known to be new: no lookup, no copy of the key. Takes val
  * on every path; `key` must be a string literal. */

@@ -3,8 +3,8 @@
 #include "coreengine/model/llm/llm.h"
 #include "envelope/envelope.h"
 
-#define MAX_ERROR  ((size_t)64 << 10) /* what a provider says went wrong */
-#define MAX_OPAQUE ((size_t)4 << 20)  /* what it wants back with a turn */
+#define MAX_ERROR  ((size_t)64 << 10) /* what a provider says went wrong: as RV_WIRE_MAX_ERROR */
+#define MAX_OPAQUE ((size_t)4 << 20)  /* what it wants back with a turn: as RV_WIRE_MAX_EVENT, in which it comes */
 
 void rv_llm_reply_init(struct rv_llm_reply *r)
 {

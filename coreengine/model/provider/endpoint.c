@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define MAX_BYTES         ((size_t)1 << 20) /* all texts of one endpoint */
+#define MAX_BYTES         ((size_t)1 << 20) /* all texts of an endpoint: its headers are a quarter */
 #define MIN_SECRET        8                 /* shorter ones ("none", "EMPTY") are placeholders, and words of texts */
 #define ANTHROPIC_VERSION "2023-06-01"
 #define AZURE_VERSION     "2024-10-21"

@@ -4,8 +4,8 @@
 
 #include "coreengine/model/provider/provider.h"
 
-#define RV_PROVIDER_MAX_BODY    ((size_t)64 << 20) /* bytes of a request, whatever max_request_bytes says */
-#define RV_PROVIDER_MAX_VALUE   ((size_t)8 << 10)  /* of a key, a header, an address */
+#define RV_PROVIDER_MAX_BODY    ((size_t)64 << 20) /* bytes of a request, whatever max_request_bytes says: in memory */
+#define RV_PROVIDER_MAX_VALUE   ((size_t)8 << 10)  /* of a key, a header, an address: common servers refuse more */
 #define RV_PROVIDER_MAX_HEADERS 32                 /* that options may add: each is sent with every request */
 #define RV_PROVIDER_MAX_QUERY   8 /* values of an address, which may be secrets: they have one or two */
 /* values of headers and of the address, key, user, password and token */

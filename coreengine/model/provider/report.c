@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_WORDS ((size_t)4 << 10)  /* of one role's failure; what a provider says is cut to fit */
-#define MAX_STORY ((size_t)1 << 10)  /* of one role before the last */
-#define MAX_TEXT  ((size_t)32 << 10) /* bytes of the text of an error */
+#define MAX_WORDS ((size_t)4 << 10)  /* of one role's failure: as an error's text; the rest is cut */
+#define MAX_STORY ((size_t)1 << 10)  /* of one role before the last: the last one's reason counts most */
+#define MAX_TEXT  ((size_t)32 << 10) /* bytes of the text of an error: eight roles of MAX_WORDS */
 
 #define CUT          "..." /* what a wire shows where it cuts a text */
 #define MIN_PART     8     /* bytes of a secret: fewer may be a word of any text */

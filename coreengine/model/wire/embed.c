@@ -7,7 +7,7 @@
 #define MAX_TEXTS 2048               /* of one request; what the largest providers take */
 #define MAX_BODY  ((size_t)64 << 20) /* of an answer: that many rows of three thousand numbers in base64 */
 #define MAX_DIMS  ((size_t)1 << 16)  /* numbers of a row; the largest models have a tenth of this */
-#define MAX_SHOWN ((size_t)16 << 10) /* bytes of a provider's error */
+#define MAX_SHOWN ((size_t)16 << 10) /* bytes of a provider's error: its beginning says what is wrong */
 
 const char *rv_wire_embed_path(enum rv_wire_kind wire)
 {

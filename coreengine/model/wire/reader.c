@@ -5,7 +5,7 @@
 
 #include "coreengine/model/wire/wire_internal.h"
 
-#define MAX_STRANGER ((size_t)2 * WIRE_MAX_SHOWN) /* bytes of an answer of another kind that are kept for the error */
+#define MAX_STRANGER ((size_t)2 * WIRE_MAX_SHOWN) /* bytes of another kind of answer: for blanks, twice */
 
 /* --- frames --- */
 

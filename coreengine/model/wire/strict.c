@@ -13,7 +13,7 @@
 /* of all objects, as the oldest models with this mode have it; a larger schema is not sent as strict */
 #define MAX_PROPERTIES 100
 #define MAX_VALUES     500                /* of all enums, as the oldest models with this mode have it */
-#define MAX_TEXT       ((size_t)64 << 10) /* bytes of a description with the limits that it tells in words */
+#define MAX_TEXT       ((size_t)64 << 10) /* bytes of a description with its limits in words: a model reads it */
 
 struct strict {
     json_object *root;

@@ -116,7 +116,7 @@ RV_MUST_CHECK int wire_reader_fault(rv_wire_reader *r, json_object *body, rv_err
 RV_MUST_CHECK int wire_reader_json(rv_wire_reader *r, rv_str text, json_object **out, rv_err **err);
 
 #define WIRE_MAX_WHOLE (2 * RV_LLM_MAX_REPLY) /* of an answer that comes at once: its text with escapes */
-#define WIRE_MAX_WHY   ((size_t)8 << 10)      /* of the text that says why an answer is broken */
+#define WIRE_MAX_WHY   ((size_t)8 << 10)      /* of why an answer is broken: WIRE_MAX_SHOWN, and words */
 /** Hand out a piece of the answer itself. */
 void wire_reader_hand(rv_wire_reader *r, struct rv_llm_delta d);
 /** Count n more bytes; false (and the reply broken): they are too many. */

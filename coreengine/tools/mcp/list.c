@@ -5,7 +5,7 @@
 
 #include "coreengine/tools/mcp/mcptools_internal.h"
 
-#define MAX_KEPT    ((size_t)16 << 20)  /* bytes of a kept file */
+#define MAX_KEPT    ((size_t)16 << 20)  /* bytes of a kept file: as one message of a server, RV_MCP_MAX_MESSAGE */
 #define MAX_WAIT_US RV_US_PER_S         /* between two looks whether all have answered */
 #define LOOK_US     (50 * RV_US_PER_MS) /* the same, when another thread may end it */
 

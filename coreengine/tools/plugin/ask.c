@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_MESSAGE ((size_t)64 << 10) /* text of a failed ask */
+#define MAX_MESSAGE ((size_t)64 << 10) /* text of a failed ask: a chain of errors has a few thousand */
 
 struct rv_plugin_answer {
     struct rv_plugin_answer *next;

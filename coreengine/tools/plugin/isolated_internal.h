@@ -24,9 +24,9 @@
 
 #include "coreengine/tools/plugin/plugin_internal.h"
 
-#define RV_CHANNEL_MAX_HEAD     ((size_t)64 << 10) /* bytes of the JSON before the payload of a frame */
-#define RV_CHANNEL_MAX_ARGS     ((size_t)64 << 20) /* body from the engine */
-#define RV_CHANNEL_MAX_MANIFEST ((size_t)16 << 20) /* body from the child while it loads */
+#define RV_CHANNEL_MAX_HEAD     ((size_t)64 << 10) /* bytes of a frame's JSON: names and numbers */
+#define RV_CHANNEL_MAX_ARGS     ((size_t)64 << 20) /* body from the engine: as RV_STATE_MAX_BYTES */
+#define RV_CHANNEL_MAX_MANIFEST ((size_t)16 << 20) /* body from the child while it loads: 64 of RV_PLUGIN_MAX_SPEC */
 #define RV_CHANNEL_SLICE_MS     10                 /* how late a cancellation is seen, at most */
 
 /* The time until which a side waits. */

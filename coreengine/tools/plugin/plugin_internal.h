@@ -11,9 +11,9 @@
 
 #define RV_PLUGIN_MAX_LOADED     256                 /* capabilities of one pipeline: each is a library or a process */
 #define RV_PLUGIN_MAX_NAME       64                  /* bytes of a name: providers refuse longer names of tools */
-#define RV_PLUGIN_MAX_TEXT       ((size_t)4 << 10)   /* description, version, failure text */
-#define RV_PLUGIN_MAX_SPEC       ((size_t)256 << 10) /* one specification or configuration schema */
-#define RV_PLUGIN_MAX_CONFIG     ((size_t)1 << 20)   /* configuration as JSON text */
+#define RV_PLUGIN_MAX_TEXT       ((size_t)4 << 10)   /* description, version, failure text: as an error's text */
+#define RV_PLUGIN_MAX_SPEC       ((size_t)256 << 10) /* one specification: a model reads it with each request */
+#define RV_PLUGIN_MAX_CONFIG     ((size_t)1 << 20)   /* configuration as JSON: as RV_YAML_MAX_BYTES, where it stands */
 #define RV_PLUGIN_MAX_ENTRY_SIZE 1024 /* bytes of one row of a later plugin: far above ours; more is damage */
 #define RV_PLUGIN_MAX_TIMEOUT_MS ((int64_t)86400000) /* a day: a longer one is a mistake */
 #define RV_PLUGIN_MAX_DEPTH      128 /* levels of a reply: half of RV_JSON_MAX_DEPTH; it is put elsewhere */

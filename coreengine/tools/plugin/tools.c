@@ -5,7 +5,7 @@
 #include "coreengine/conversation/conversation.h"
 #include "coreengine/tools/plugin/plugin_internal.h"
 
-#define MAX_ERROR   ((size_t)2 << 20)  /* text of a failed call */
+#define MAX_ERROR   ((size_t)2 << 20)  /* text of a failed call: a quarter of RV_CAP_MAX_REPLY */
 #define MAX_CONTEXT ((size_t)64 << 10) /* bytes of the context that a call is given: ids, names and a role */
 
 static const struct rv_tool_info *find(void *self, rv_str name)

@@ -4,7 +4,7 @@
 
 #include "coreengine/tools/script/script.h"
 
-#define RV_SCRIPT_MAX_ARENA ((size_t)64 << 20) /* far above what a file of RV_YAML_MAX_BYTES can need */
+#define RV_SCRIPT_MAX_ARENA ((size_t)64 << 20) /* bytes: far above what a file of RV_YAML_MAX_BYTES can need */
 
 /* One entry, ready to be handed out. Texts live in the arena. */
 struct script_entry {

@@ -12,7 +12,7 @@
 #include "coreengine/tools/mcp/http/http.h"
 
 #define CALLBACK   "/callback"
-#define MAX_HEAD   ((size_t)16 << 10) /* bytes of the browser's request */
+#define MAX_HEAD   ((size_t)16 << 10) /* bytes of the browser's request: with the cookies of localhost */
 #define MAX_GUESTS 32                 /* connections in one login: a browser opens a few */
 #define GUEST_MS   10000              /* to send a request: a browser that keeps a connection ready opens another one */
 #define MAX_WORDS  16                 /* of the browser's command: a person writes it */

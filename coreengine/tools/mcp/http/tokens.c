@@ -7,7 +7,7 @@
 
 #define MAX_FETCHES 16                  /* of one flow: a handful of addresses, and a token */
 #define FETCH_US    (20 * RV_US_PER_S)  /* twenty seconds for one request to an authorization server */
-#define MAX_FILE    ((size_t)256 << 10) /* bytes of the file of tokens; a longer one is an error */
+#define MAX_FILE    ((size_t)256 << 10) /* bytes of tokens: some forty of RV_OAUTH_MAX_TOKEN */
 #define WHY_BYTES   ((size_t)2 << 10)   /* of an error */
 
 enum text {
