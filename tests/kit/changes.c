@@ -118,7 +118,7 @@ static nfds_t open_all(struct pollfd *fds, char **places, int n_places)
             continue;
         if (places[i][strspn(places[i], "0123456789")])
             watch(fds[WATCH].fd, places[i]);
-        else /* one that is gone already has no descriptor, and is no change */
+        else /* one that is gone already has no descriptor, which is not a change */
             fds[n++] = (struct pollfd){.fd = (int)syscall(SYS_pidfd_open, (pid_t)strtol(places[i], NULL, 10), 0),
                                        .events = POLLIN};
     }
