@@ -72,7 +72,7 @@ int agent_input_asked(rv_visit *v, const struct rv_event *ev, int64_t ms, json_o
     json_object *asked = NULL, *input = NULL;
 
     *entry = NULL;
-    int rc = rv_json_try(ev->reply, &opts, &asked, err);
+    int rc = rv_json_try_parse(ev->reply, &opts, &asked, err);
     if (rc < 0)
         return rc;
     const char *why = fault_of(asked);

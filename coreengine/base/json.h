@@ -34,7 +34,7 @@ struct rv_json_opts {
 RV_MUST_CHECK int rv_json_parse(rv_str text, const struct rv_json_opts *opts, json_object **out, rv_err **err);
 /** The same of text that may be something else: *out is NULL for what cannot be read (and for a JSON null). It fails
  * without memory only. */
-RV_MUST_CHECK int rv_json_try(rv_str text, const struct rv_json_opts *opts, json_object **out, rv_err **err);
+RV_MUST_CHECK int rv_json_try_parse(rv_str text, const struct rv_json_opts *opts, json_object **out, rv_err **err);
 
 /* How a value that starts at the beginning of a text ends; for finding objects in prose. */
 enum rv_json_end {

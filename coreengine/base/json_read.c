@@ -305,7 +305,7 @@ int rv_json_parse(rv_str text, const struct rv_json_opts *opts, json_object **ou
     return rc;
 }
 
-int rv_json_try(rv_str text, const struct rv_json_opts *opts, json_object **out, rv_err **err)
+int rv_json_try_parse(rv_str text, const struct rv_json_opts *opts, json_object **out, rv_err **err)
 {
     *out = NULL;
     int rc = rv_json_parse(text, opts, out, RV_CODE_ONLY("what cannot be read is NULL; want of memory is told below"));

@@ -73,7 +73,7 @@ static void write_id(rv_str id, char out[MESSAGE_MAX_ID])
 /* NULL: the arguments cannot be read. RV_E_NOMEM only. */
 static int parse(rv_str json, json_object **out, rv_err **err)
 {
-    return rv_json_try(json, &as_stored, out, err);
+    return rv_json_try_parse(json, &as_stored, out, err);
 }
 
 /* Text that a model meant as arguments and that is not JSON is kept as text (p8-agents 16). */

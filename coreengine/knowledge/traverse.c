@@ -64,7 +64,7 @@ static int read_json(rv_str text, json_type type, json_object **out, rv_err **er
 {
     static const struct rv_json_opts opts = {.max_bytes = RV_ENTITY_MAX_BYTES, .allow_duplicates = true};
     *out = NULL;
-    int rc = text.len > 0 ? rv_json_try(text, &opts, out, err) : 0;
+    int rc = text.len > 0 ? rv_json_try_parse(text, &opts, out, err) : 0;
 
     if (!json_object_is_type(*out, type)) {
         json_object_put(*out);

@@ -192,7 +192,7 @@ static int number_to_json(const struct rv_node *node, json_object **out, rv_err 
         return RV_FAIL_AT(err, &node->src, RV_E_INVALID, "the number %s has no JSON form", node->text.ptr);
     } else {
         /* The JSON reader keeps the text; numbers that only YAML can write (.5, +1.0, +1e3) are rewritten. */
-        int rc = rv_json_try(node->text, NULL, &value, err);
+        int rc = rv_json_try_parse(node->text, NULL, &value, err);
         if (rc < 0)
             return rc;
         if (!value)

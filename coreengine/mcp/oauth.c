@@ -358,7 +358,7 @@ int rv_oauth_on_answer(rv_oauth *o, int status, rv_str body, int64_t now_us, rv_
 
     o->now_us = now_us;
     /* Content-Type is not asked for: servers are loose with it; what counts is that it is one JSON object. */
-    int rc = body.len ? rv_json_try(body, &opts, &doc, err) : 0;
+    int rc = body.len ? rv_json_try_parse(body, &opts, &doc, err) : 0;
     if (rc < 0)
         return rc;
     if (doc && !json_object_is_type(doc, json_type_object)) {

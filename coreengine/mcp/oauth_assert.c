@@ -167,7 +167,7 @@ static int claims_of(rv_str jwt, json_object **out, rv_err **err)
     bool is_read = second && digits.rc == 0 && rv_base64_read(rv_buf_str(&digits), &bytes);
     if (digits.rc == RV_E_NOMEM || bytes.rc == RV_E_NOMEM)
         return RV_FAIL(err, RV_E_NOMEM, "read an assertion");
-    int rc = is_read ? rv_json_try(rv_buf_str(&bytes), &opts, out, err) : 0;
+    int rc = is_read ? rv_json_try_parse(rv_buf_str(&bytes), &opts, out, err) : 0;
     if (rc < 0)
         return rc;
     if (*out && !json_object_is_type(*out, json_type_object)) {

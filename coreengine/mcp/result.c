@@ -153,7 +153,7 @@ static int says_data(struct blocks *all, json_object *result, bool *out, rv_err 
     *out = true;
     if (!json_object_object_get_ex(result, "structuredContent", &structured) || !structured || all->text.len == 0)
         return 0;
-    int rc = rv_json_try(rv_buf_str(&all->text), NULL, &value, err);
+    int rc = rv_json_try_parse(rv_buf_str(&all->text), NULL, &value, err);
     *out = value && rv_json_equal(value, structured);
     json_object_put(value);
     return rc;

@@ -73,7 +73,7 @@ static int output_of_texts(const struct texts *texts, struct rv_output *out, rv_
     if (texts->n == 0)
         return 0;
     if (texts->n == 1) {
-        int rc = rv_json_try(rv_buf_str(&texts->joined), &opts, &value, err);
+        int rc = rv_json_try_parse(rv_buf_str(&texts->joined), &opts, &value, err);
         if (rc < 0)
             return rc;
         if (json_object_is_type(value, json_type_object) || json_object_is_type(value, json_type_array)) {

@@ -89,7 +89,7 @@ static int document_of(struct srv_call *c, rv_str *out, rv_err **err)
     rv_str body = c->req->body;
     const char *text;
     bool is_object = body.len > 0 && body.ptr[0] == '{' && !c->body;
-    int rc = is_object ? rv_json_try(body, &opts, &c->body, err) : 0;
+    int rc = is_object ? rv_json_try_parse(body, &opts, &c->body, err) : 0;
 
     *out = body;
     if (is_object && c->body && !json_object_object_get_ex(c->body, "name", NULL) &&

@@ -34,7 +34,7 @@ static json_object *parsed(struct rv_json_build *b, rv_str text)
     json_object *v = NULL;
 
     if (b->rc == 0 && text.len > 0)
-        b->rc = rv_json_try(text, NULL, &v, b->err);
+        b->rc = rv_json_try_parse(text, NULL, &v, b->err);
     return v;
 }
 

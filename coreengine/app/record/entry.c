@@ -77,7 +77,7 @@ static int same_object(rv_str text, json_object **out, rv_err **err)
     json_object *json = NULL;
 
     *out = NULL;
-    int rc = text.len && text.ptr[0] == '{' ? rv_json_try(text, &opts, &json, err) : 0;
+    int rc = text.len && text.ptr[0] == '{' ? rv_json_try_parse(text, &opts, &json, err) : 0;
     if (rc == 0 && json)
         rc = as_played(text, &played, err);
     if (rc == 0 && json && rv_str_eq(rv_buf_str(&played), text))

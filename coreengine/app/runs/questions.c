@@ -49,7 +49,7 @@ int rv_app_is_due(const struct rv_pending *p, int64_t now_us, bool *out, rv_err 
     *out = false;
     if (!p->expires_us || p->expires_us > now_us)
         return 0;
-    int rc = rv_json_try(p->body, &opts, &body, err);
+    int rc = rv_json_try_parse(p->body, &opts, &body, err);
     *out = rc == 0 && rv_interrupt_is_ask(rv_json_get_obj(body, "data")); /* a damaged one has no time-out */
     json_object_put(body);
     return rc;
@@ -76,7 +76,7 @@ static int take_question(void *self, const struct rv_pending *p, rv_err **err)
     q->kind = RV_INTERRUPT_SYSTEM_ERROR;
     RV_IGNORE(rv_interrupt_kind_of(rv_str_of(p->kind), &q->kind, NULL), "an unknown kind asks for nothing");
     q->expires_us = p->expires_us;
-    int rc = rv_json_try(p->body, &opts, &body, err);
+    int rc = rv_json_try_parse(p->body, &opts, &body, err);
     q->is_damaged = !json_object_is_type(body, json_type_object); /* without its data it is another one */
     json_object_put(q->data);
     q->data = json_object_get(rv_json_get_obj(body, "data"));
@@ -96,7 +96,7 @@ static int look_for_answer(void *self, const struct rv_record *r, rv_err **err)
 
     if (r->kind != RV_RECORD_EVENT || !r->value.ptr || !memmem(r->body.ptr, r->body.len, "\"answer\"", 8))
         return 0;
-    int rc = rv_json_try(r->value, &opts, &answer, err);
+    int rc = rv_json_try_parse(r->value, &opts, &answer, err);
     if (answer && rv_json_get_text(answer, "interrupt_id", &id) && rv_str_is(s->wanted, id))
         s->found = true;
     json_object_put(answer); /* a damaged one is none */

@@ -359,7 +359,7 @@ int wire_body_write_arguments(rv_str text, rv_jw *w, rv_err **err)
     static const struct rv_json_opts opts = {
         .max_bytes = RV_LLM_MAX_REPLY, .allow_duplicates = true, .what = "arguments"};
     json_object *arguments = NULL;
-    int rc = rv_json_try(text, &opts, &arguments, err);
+    int rc = rv_json_try_parse(text, &opts, &arguments, err);
 
     if (json_object_is_type(arguments, json_type_object)) {
         rv_jw_value(w, arguments);

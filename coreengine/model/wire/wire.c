@@ -51,7 +51,7 @@ static int read_object(rv_str body, json_object **out, rv_err **err)
 {
     static const struct rv_json_opts opts = {.max_bytes = RV_WIRE_MAX_ERROR, .allow_duplicates = true};
     json_object *value = NULL, *found = NULL;
-    int rc = rv_json_try(body, &opts, &value, err);
+    int rc = rv_json_try_parse(body, &opts, &value, err);
 
     if (rc < 0)
         return rc;

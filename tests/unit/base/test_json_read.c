@@ -301,7 +301,7 @@ START_TEST(text_that_is_not_json_is_nothing)
 
     for (size_t i = 0; i < RV_COUNT(rows); i++) {
         json_object *value = (json_object *)1;
-        ck_assert_int_eq(rv_json_try(rv_str_of(rows[i].text), &opts, &value, &err), 0);
+        ck_assert_int_eq(rv_json_try_parse(rv_str_of(rows[i].text), &opts, &value, &err), 0);
         ck_assert_msg((value != NULL) == rows[i].is_there, "%s", rows[i].text);
         ck_assert_ptr_null(err);
         json_object_put(value);
