@@ -40,6 +40,8 @@ struct rv_app_submit {
                         and no new one is made; NULL: none */
     const char *request; /* hash of the request that has the key, which then means one run for good: also one that has
                             ended; RV_E_STATE: the key was used for another request. NULL: as above */
+    const char *ask;     /* name of a request that has no key: its newest run has the name for an hour. NULL: none */
+    bool repeats;        /* of ask: the run that has the name is meant, if there is one, and no new one is made */
     int64_t due_us;      /* not before; 0: at once */
     int64_t priority;
     const char *const *labels; /* that its worker must have */

@@ -77,7 +77,6 @@ RV_MUST_CHECK int srv_schema_delete(struct srv_call *c, rv_err **err);
 RV_MUST_CHECK int srv_agents_search(struct srv_call *c, rv_err **err);
 RV_MUST_CHECK int srv_agent_version(struct srv_call *c, rv_err **err);
 /* --- runs.c --- */
-RV_MUST_CHECK int srv_pipelines_list(struct srv_call *c, rv_err **err);
 RV_MUST_CHECK int srv_runs_post(struct srv_call *c, rv_err **err);
 RV_MUST_CHECK int srv_runs_list(struct srv_call *c, rv_err **err);
 RV_MUST_CHECK int srv_run_show(struct srv_call *c, rv_err **err);
@@ -89,6 +88,7 @@ RV_MUST_CHECK int srv_interrupts(struct srv_call *c, rv_err **err);
 void srv_run_begin(struct srv_call *c);
 
 /* --- look.c: pipelines and runs as pages show them --- */
+RV_MUST_CHECK int srv_pipelines_list(struct srv_call *c, rv_err **err);
 RV_MUST_CHECK int srv_pipeline_show(struct srv_call *c, rv_err **err);
 RV_MUST_CHECK int srv_run_graph(struct srv_call *c, rv_err **err);
 RV_MUST_CHECK int srv_run_timeline(struct srv_call *c, rv_err **err);

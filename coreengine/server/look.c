@@ -12,6 +12,23 @@
 
 /* --- pipelines --- */
 
+static int write_name(void *self, const char *name, rv_err **err)
+{
+    (void)err;
+    rv_jw_text(self, name);
+    return 0;
+}
+
+int srv_pipelines_list(struct srv_call *c, rv_err **err)
+{
+    rv_jw w = srv_call_json(c, 200);
+
+    rv_jw_arr(&w);
+    int rc = rv_app_list_pipelines(c->server->opts->pipelines, write_name, &w, err);
+    rv_jw_arr_end(&w);
+    return rc;
+}
+
 static void write_stage(const struct rv_agent *a, rv_jw *w)
 {
     rv_jw_obj(w);

@@ -1,6 +1,7 @@
 // The client of OpenAI: completions and responses, whole and as streams; models; errors.
 // Proves p8.W29: Of the transcript of a known session only the new message is taken
-import {agents, call, check, equal, file, finish, load, serve} from './kit.mjs'
+import {join} from 'node:path'
+import {agents, call, check, equal, file, finish, load, scratch, serve} from './kit.mjs'
 
 const OpenAI = load('openai').default
 const script = file(
@@ -170,4 +171,18 @@ for (const [more, status, param] of [
   equal(no, [status, param], `what a pipeline does not take: ${param}`)
 }
 equal(await runs.stop(), 0, 'it ends as it should')
+
+// A run that failed is not begun again by a client that repeats its request; an equal one later is another run.
+file('p/bad.yaml', 'name: bad\nmodels: {m: scripted:any}\nagents: [{name: a, has_llm: true, model_role: m, prompt_key: p}]\nprompts: {p: x}\n')
+file('s/bad.yaml', 'models: {a: [{error: {kind: bad_request, status: 400}}]}\n')
+const bad = await serve('bad.db', ['--pipelines', join(scratch, 'p'), '--scripts', join(scratch, 's')])
+const failing = {model: 'pipeline:bad', messages: [{role: 'user', content: 'hi'}]}
+const patient = new OpenAI({baseURL: bad.url + '/v1', apiKey: 'none', maxRetries: 2})
+equal(await patient.chat.completions.create(failing).catch((e) => [e.status, e.headers.get('x-should-retry')]), [502, 'false'], 'the run failed')
+const repeats = async (n) => (await call(bad, 'POST', '/v1/chat/completions', failing, {'x-stainless-retry-count': n})).headers.get('x-run-id')
+const one = await repeats('0')
+equal([await repeats('1'), await repeats('2')], [one, one], 'a repetition is of the same run')
+equal((await call(bad, 'GET', '/runs')).json.length, 2, 'one run for each request')
+equal((await call(bad, 'POST', '/v1/chat/completions', {...failing, user: 'x'}, {'x-stainless-retry-count': '1'})).headers.get('x-run-id') === one, false, 'another request')
+equal(await bad.stop(), 0, 'it ends as it should')
 finish('openai')

@@ -7,8 +7,9 @@
 #include "coreengine/app/past.h"
 #include "coreengine/app/worker/worker_internal.h"
 
-#define MAX_KEY  ((size_t)64 << 10) /* bytes that a task's key is hashed from: ids and a client's key */
-#define MAX_SAME 100000             /* runs with one key: each is looked up, so that a search must end */
+#define MAX_KEY     ((size_t)64 << 10) /* bytes that a task's key is hashed from: ids and a client's key */
+#define MAX_SAME    100000             /* runs with one key: each is looked up, so that a search must end */
+#define ASK_KEPT_US RV_US_PER_HOUR     /* how long a request has its name: clients wait for some minutes */
 
 /* --- payloads --- */
 
@@ -128,18 +129,23 @@ static int enqueue(rv_store *store, const struct item *item, struct rv_enqueued 
 
 /* --- new runs --- */
 
-static int add_stream(rv_store *store, const struct rv_run_row *run, rv_err **err)
+/* Without pieces nothing is written in it: it has the name of the request, and is deleted when that has no use. */
+static int add_stream(rv_store *store, const struct rv_run_row *run, const struct rv_app_submit *opts, rv_err **err)
 {
     char id[RV_APP_STREAM_ID];
     const struct rv_stream_row row = {.id = id,
                                       .run = run->id,
                                       .tenant = run->tenant,
                                       .user = run->user,
+                                      .ask = opts->ask,
+                                      .replaces = true,
                                       .owner = RV_APP_STREAM_NOBODY,
                                       .created_us = rv_app_now_us()};
 
     rv_app_stream_of_run(run->id, id);
-    return rv_store_add_stream(store, &row, err);
+    int rc = rv_store_add_stream(store, &row, err);
+    return rc < 0 || opts->keeps_deltas ? rc
+                                        : rv_store_end_stream(store, id, row.owner, row.created_us + ASK_KEPT_US, err);
 }
 
 /* In a group, which the caller ends. */
@@ -166,8 +172,8 @@ static int keep_and_enqueue(struct rv_app_run *run, const rv_envelope *env, cons
                               .priority = opts->priority,
                               .due_us = opts->due_us,
                               .now_us = rv_app_now_us()};
-    if (rc == 0 && opts->keeps_deltas)
-        rc = add_stream(run->store, &row, err);
+    if (rc == 0 && (opts->keeps_deltas || opts->ask))
+        rc = add_stream(run->store, &row, opts, err);
     if (rc == 0)
         rc = enqueue(run->store, &item, &task, err);
     rv_run_row_fini(&row);
@@ -283,6 +289,26 @@ static int submit_request(struct rv_app_run *run, const rv_envelope *env, const 
     return rc < 0 ? rc : rv_store_read(run->store, &scope, &first, compare_request, (void *)opts, err);
 }
 
+/* In a group. 1: there is a run of the request with that name; 0: there is none. */
+static int find_asked(struct rv_app_run *run, const rv_envelope *env, const char *ask, struct rv_app_submitted *out,
+                      rv_err **err)
+{
+    const struct rv_store_scope scope = {run->app->scope.tenant, rv_envelope_fields(env)->user_id};
+    enum rv_run_status status = RV_RUN_READY;
+    struct rv_stream_row row;
+    rv_err *why = NULL;
+    int rc = rv_store_find_stream(run->store, &scope, ask, &row, &why);
+
+    if (rc < 0 && rc != RV_E_NOT_FOUND)
+        return rv_err_pass(err, why);
+    rv_err_free(why);
+    if (rc < 0)
+        return 0;
+    snprintf(out->run, sizeof out->run, "%s", row.run);
+    rv_stream_row_fini(&row);
+    return find_run(run, out->run, &status, err);
+}
+
 static int submit(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *opts,
                   const struct rv_needs *needs, struct rv_app_submitted *out, rv_err **err)
 {
@@ -290,6 +316,12 @@ static int submit(struct rv_app_run *run, const rv_envelope *env, const struct r
         return submit_request(run, env, opts, needs, out, err);
     if (opts->key)
         return submit_once(run, env, opts, needs, out, err);
+    if (opts->ask && opts->repeats) {
+        out->is_new = false;
+        int found = find_asked(run, env, opts->ask, out, err);
+        if (found != 0)
+            return found < 0 ? found : 0;
+    }
     out->is_new = true;
     snprintf(out->run, sizeof out->run, "%s", rv_envelope_fields(env)->envelope_id);
     return keep_and_enqueue(run, env, opts, needs, err);
