@@ -399,7 +399,7 @@ int rv_mcp_client_on_failure(rv_mcp_client *c, int64_t id, const struct rv_mcp_f
     struct rv_mcp_open *o = open_of(c, id);
     if (!o)
         return 0;
-    if (failure->fault != RV_MCP_FAULT_SESSION_EXPIRED || o->was_refused)
+    if (failure->fault != RV_MCP_FAULT_SESSION_EXPIRED || !failure->is_unsent || o->was_refused)
         return failed_one(c, o, failure, err);
     o->was_refused = true; /* nothing was done: once more, in a new session */
     o->id = 0;

@@ -224,6 +224,21 @@ START_TEST(a_session_that_expired_is_begun_again_and_the_request_sent_once_more)
 }
 END_TEST
 
+START_TEST(a_request_that_was_sent_before_its_session_expired_is_not_sent_once_more)
+{
+    const struct rv_mcp_failure f = {.fault = RV_MCP_FAULT_SESSION_EXPIRED, .status = 404, .text = "gone"};
+    struct peer p;
+
+    peer_be_legacy(&p);
+    peer_call(&p);
+    ck_assert_int_eq(rv_mcp_client_on_failure(p.client, p.sent_id, &f, p.now_us, NULL), 0);
+    peer_drain(&p);
+    ck_assert_int_eq(p.n_done, 1);
+    ck_assert_str_eq(p.code, "session_expired");
+    peer_end(&p);
+}
+END_TEST
+
 /* --- lists --- */
 
 START_TEST(a_list_has_all_of_its_pages)
@@ -396,6 +411,7 @@ TCase *client_case(void)
     tcase_add_loop_test(tc, the_status_of_http_decides_the_era, 0, RV_COUNT(statuses));
     tcase_add_test(tc, asks_wait_for_the_handshake_and_fail_with_it);
     tcase_add_test(tc, a_session_that_expired_is_begun_again_and_the_request_sent_once_more);
+    tcase_add_test(tc, a_request_that_was_sent_before_its_session_expired_is_not_sent_once_more);
     tcase_add_test(tc, a_list_has_all_of_its_pages);
     tcase_add_loop_test(tc, a_list_is_fresh_as_long_as_its_shortest_page, 0, (int)RV_COUNT(ttls));
     tcase_add_loop_test(tc, a_list_that_does_not_end_fails, 0, 2);

@@ -83,6 +83,11 @@ static const struct {
      false,
      {{{"POST"}, EVENTS "retry: 1\nid: a1\ndata:\n\n"}, {{"GET"}, HEAD("405 No", "text/plain") "\r\n"}},
      "failed 7 http_status 405 the server answered with HTTP 405\n"},
+    {"a stream that continues elsewhere",
+     false,
+     {{{"POST"}, EVENTS "retry: 1\nid: a1\ndata:\n\n"},
+      {{"GET"}, HEAD("307 T", "text/plain") "Location: http://127.0.0.2:PORT/mcp\r\n\r\n"}},
+     "failed 7 not_allowed 0 the server redirects to another origin, which is not followed\n"},
 };
 
 static void check_log(const char *what, const rv_buf *log, const char *want)
@@ -141,6 +146,28 @@ START_TEST(a_session_is_named_until_it_ends)
     scene_send(&s, &call);
     scene_run(&s, 3, 1);
     ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&s.log), "failed 7 session_expired 404 unsent"));
+    scene_close(&s);
+}
+END_TEST
+
+/* The server has the request, and may have carried it out before it forgot the session. */
+START_TEST(a_session_that_ends_under_a_call_does_not_mean_that_nothing_was_done)
+{
+    static const struct turn turns[] = {
+        INIT,
+        {{"POST", "Mcp-Session-Id: s1", "{call}"}, EVENTS "retry: 1\nid: a1\ndata:\n\n"},
+        {{"GET", "Mcp-Session-Id: s1", "Last-Event-ID: a1"}, HEAD("404 Gone", "text/plain") "\r\n"},
+        {{"DELETE"}, ACCEPTED},
+    };
+    struct scene s;
+
+    scene_open(&s, turns, RV_COUNT(turns), NULL);
+    scene_send(&s, &init);
+    scene_run(&s, 1, 0);
+    scene_send(&s, &call);
+    scene_run(&s, 1, 1);
+    check_log("", &s.log,
+              "message 7\nfailed 7 connection_lost 404 the server does not know the session any more (HTTP 404)\n");
     scene_close(&s);
 }
 END_TEST
@@ -398,6 +425,7 @@ TCase *link_case(void)
 
     tcase_add_loop_test(c, a_request_ends_with_its_response_or_says_why_not, 0, RV_COUNT(requests));
     tcase_add_test(c, a_session_is_named_until_it_ends);
+    tcase_add_test(c, a_session_that_ends_under_a_call_does_not_mean_that_nothing_was_done);
     tcase_add_test(c, the_servers_own_stream_brings_messages_and_comes_back);
     tcase_add_test(c, a_stream_that_always_ends_is_given_up);
     tcase_add_loop_test(c, requests_wait_for_the_stream_of_a_server_that_asks, 0, RV_COUNT(asking));

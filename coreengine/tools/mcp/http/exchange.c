@@ -111,16 +111,23 @@ static void leave(struct exchange *x)
         let_go(x);
 }
 
+/* The request of a stream that continues was sent long ago, and may have been carried out: it is not made once more. */
 static void fail(struct exchange *x, const struct rv_mcp_failure *failure)
 {
+    struct rv_mcp_failure f = *failure;
     struct web *w = x->w;
     int64_t id = x->id;
 
     if (x->is_over)
         return;
     x->is_over = true;
+    if (x->is_stream) {
+        f.is_unsent = false;
+        if (f.fault == RV_MCP_FAULT_SESSION_EXPIRED) /* it would mean that nothing was done */
+            f.fault = RV_MCP_FAULT_CONNECTION_LOST;
+    }
     if (id && !w->is_closing)
-        w->user.failed(w->user.self, id, failure);
+        w->user.failed(w->user.self, id, &f);
 }
 
 static void fail_text(struct exchange *x, enum rv_mcp_fault fault, const char *text)
@@ -319,10 +326,8 @@ static void wait_to_resume(struct exchange *x)
 static void over_badly(struct exchange *x, struct rv_mcp_failure *f)
 {
     rv_err *why = NULL;
-
-    f->is_unsent = f->is_unsent && !x->is_stream; /* the request of a stream that continues was sent long ago */
-
     int rc = redirect(x, &why);
+
     if (rc == 0)
         rc = renew(x, f, &why);
     if (rc == 0 && is_own_stream(x)) /* the server does not offer a stream of its own */
