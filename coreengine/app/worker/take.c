@@ -34,7 +34,8 @@ static int is_expired(void *self, const struct rv_pending *p, rv_err **err)
     return rc;
 }
 
-/* A run that waits: for this answer, or one of its questions has expired. */
+/* A run that waits: for this answer, or one of its questions has expired. Then it goes on by the expiry, and an answer
+ * to another question is owed: a task of its own gives it. */
 static int judge_waiting(struct work_taker *t, struct work_job *j, const struct rv_run_row *row, rv_err **err)
 {
     bool due = false;
@@ -46,6 +47,7 @@ static int judge_waiting(struct work_taker *t, struct work_job *j, const struct 
     int rc = rv_store_list_pending(t->store, &j->app.scope, row->id, is_expired, &due, err);
     if (rc == 0 && !due)
         rc = rv_store_list_pending(t->store, &j->app.scope, row->id, is_wanted, j, err);
+    j->owes_answer = due && j->payload.has_answer;
     if (rc == 0 && !due && !j->answers)
         app_work_done(j, rv_run_status_text(row->status));
     return rc;
@@ -79,18 +81,23 @@ static void wait_for_run(struct work_job *j, const struct rv_run_row *row)
     j->end = WORK_LATER;
 }
 
+/* When its owner dies, a sweep finds the run. */
+static void leave_to_owner(struct work_job *j, const struct rv_run_row *row)
+{
+    if (j->payload.has_answer)
+        wait_for_run(j, row);
+    else
+        app_work_done(j, "elsewhere");
+}
+
 static int judge(struct work_taker *t, struct work_job *j, const struct rv_run_row *row, rv_err **err)
 {
     switch (rv_app_recovery_of(row, rv_app_now_us(), &t->patience_us)) {
     case RV_APP_RECOVERY_ENDED:
         app_work_done(j, rv_run_status_text(row->status));
         return 0;
-    case RV_APP_RECOVERY_OWNED: /* and when its owner dies, a sweep finds it */
-        if (!j->payload.has_answer) {
-            app_work_done(j, "elsewhere");
-            return 0;
-        }
-        wait_for_run(j, row);
+    case RV_APP_RECOVERY_OWNED:
+        leave_to_owner(j, row);
         return 0;
     case RV_APP_RECOVERY_WAITS:
         return judge_waiting(t, j, row, err);
@@ -223,9 +230,9 @@ static int take_up(struct work_taker *t, struct work_job *j, struct rv_run_row *
         if (rc == 0 && j->end == WORK_RUNS && !j->is_apart && !j->hook)
             rc = take_over(t, j, err);
     } while (rc < 0 && may_try_again(t, j, rc, &n_taken, err));
-    if (rc == RV_E_STATE && j->end == WORK_RUNS && j->payload.has_answer) { /* owned, and still told to wait */
+    if (rc == RV_E_STATE && j->end == WORK_RUNS && !j->handler) { /* owned, and still told to wait */
         rv_err_free(rv_err_steal(err));
-        wait_for_run(j, row);
+        leave_to_owner(j, row);
         return 0;
     }
     if (rc < 0 || j->end != WORK_RUNS || j->is_apart || j->hook)
