@@ -87,6 +87,8 @@ void rv_app_mcp_cancel(rv_app_mcp *m, const struct rv_app_mcp_at *at, int64_t ca
 bool rv_app_mcp_is_busy(const rv_app_mcp *m);      /* there are runs to look at */
 int64_t rv_app_mcp_last_call(const rv_app_mcp *m); /* as of the session */
 bool rv_app_mcp_has_call(const rv_app_mcp *m, int64_t call);
+/** The run of the call was not that process's when it was last looked at. */
+bool rv_app_mcp_is_left(const rv_app_mcp *m, int64_t call, const char *owner);
 
 /* --- jobs on threads of their own --- */
 typedef struct rv_app_mcp_aside rv_app_mcp_aside;

@@ -35,6 +35,7 @@ struct follow {
     int64_t part;              /* of the run's stream that was read last */
     int n_idle;                /* looks at a run that is over, without a new line */
     bool is_told;              /* CHAT: the end, too */
+    bool is_draining;          /* it is told what this process brings to an end within its grace */
 };
 struct srv_follows {
     struct srv_reader reader;
@@ -303,11 +304,32 @@ static void break_off(struct follow *f, rv_err *err)
     end_follow(f);
 }
 
+static void stop(struct follow *f)
+{
+    rv_err *err = NULL;
+
+    RV_IGNORE(RV_FAIL(&err, RV_E_UNAVAILABLE, "the server drains"), "it is told");
+    break_off(f, err);
+}
+
+/* The server drains: a run that it does not have comes to its end elsewhere, and any other may take longer. */
+static bool is_left(const struct follow *f)
+{
+    const struct srv_server *s = f->all->reader.server;
+    const char *owner = f->past.row.owner;
+
+    return f->is_draining && !is_done(f) && (atomic_load(&s->is_over) || !owner || strcmp(owner, s->owner) != 0);
+}
+
 static void go_on(struct follow *f)
 {
     rv_err *err = NULL;
     int rc = f->is_over ? 0 : look(f, &err);
 
+    if (rc == 0 && is_left(f)) {
+        stop(f);
+        return;
+    }
     if (rc == 0 && f->is_over && f->ask.told && !f->is_told) {
         f->is_told = true;
         rc = tell_end(f, &err);
@@ -349,12 +371,16 @@ static void on_drain(void *self)
     send_some(self);
 }
 
+/* A client that came by GET asks another process; one that posted hears of a run that ends in time. */
 static void on_stop(void *self)
 {
-    rv_err *err = NULL;
+    struct follow *f = self;
 
-    RV_IGNORE(RV_FAIL(&err, RV_E_UNAVAILABLE, "the server drains"), "it is told");
-    break_off(self, err);
+    f->is_draining = true;
+    if (f->ask.until_waits)
+        go_on(f);
+    else
+        stop(f);
 }
 
 /* --- the beginning --- */
@@ -439,7 +465,7 @@ static void end_all(void *self)
     struct srv_follows *all = self;
 
     while (all->first)
-        on_stop(all->first);
+        stop(all->first);
 }
 
 int srv_follows_new(struct srv_server *s, struct srv_follows **out, rv_err **err)

@@ -322,6 +322,7 @@ static void look(struct srv_mcp_session *s)
     int rc = rv_app_mcp_look(s->client, &at, &out, &err);
     tell(s, &out, rc, err);
     pthread_mutex_lock(&s->lock);
+    srv_mcp_cut_left(s);
     sweep(s);
     pthread_mutex_unlock(&s->lock);
     srv_mcp_session_leave(s);
@@ -477,7 +478,6 @@ void srv_mcp_stream_begin(struct srv_call *c, struct srv_mcp_session *s, int64_t
         return;
     }
     st->on_gone = on_gone;
-    st->on_stop = on_gone;
     n->message.open = on_begin;
     n->session = s;
     n->call = call;

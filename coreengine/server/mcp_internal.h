@@ -76,6 +76,9 @@ void srv_mcp_session_enter(struct srv_mcp_session *session);
  *  client that sends so much that the turn is never free does not keep the loop away from its calls: it waits then. */
 bool srv_mcp_session_try(struct srv_mcp_session *session);
 void srv_mcp_session_leave(struct srv_mcp_session *session);
+/** When the server drains: it answers the calls whose runs it brings to an end within its grace. The other runs go on,
+ *  and their clients hear that the answer breaks off. In a turn and under the lock. */
+void srv_mcp_cut_left(struct srv_mcp_session *session);
 /** Without the lock: a call waits for others, on another thread. */
 void srv_mcp_job_add(struct srv_mcp_session *session, rv_app_mcp_job *job);
 /** Under the session's lock: the call goes on, and its messages wait until its answer begins. */

@@ -35,3 +35,14 @@ void srv_mcp_session_leave(struct srv_mcp_session *s)
     pthread_cond_signal(&s->is_free);
     pthread_mutex_unlock(&s->lock);
 }
+
+void srv_mcp_cut_left(struct srv_mcp_session *s)
+{
+    const struct srv_server *server = s->all->reader.server;
+
+    if (!atomic_load(&server->is_draining))
+        return;
+    for (struct srv_mcp_stream *st = s->streams; st; st = st->next)
+        if (!st->is_over && (atomic_load(&server->is_over) || rv_app_mcp_is_left(s->client, st->call, server->owner)))
+            st->is_over = st->is_cut = true;
+}

@@ -12,6 +12,7 @@
 #include "coreengine/server/view_internal.h"
 
 #define LOOK_MS    25                 /* between two looks of one timer for all readers */
+#define MAX_LATE   80                 /* looks behind the grace of a drain: two seconds */
 #define MAX_UNSENT ((size_t)64 << 10) /* bytes that a slow client has not taken; then reading waits for it */
 
 struct rejoin {
@@ -22,6 +23,9 @@ struct rejoin {
     struct rv_store_scope scope;
     struct rv_app_past past;
     bool has_past, has_begun, is_over;
+    bool is_handed_over;       /* its answer waits for a worker */
+    bool is_draining;          /* it is told what this process brings to an end within its grace */
+    int n_late;                /* looks behind that: turns that were cancelled are told their end */
     struct srv_message *leave; /* tells the turn that this client is gone; owned; NULL: the turn was not told */
     rv_follower *follower;     /* owned */
     int64_t seen;              /* records */
@@ -333,6 +337,28 @@ static int look(struct rejoin *r, rv_err **err)
     return rc == 0 && !r->is_over ? maybe_finish(r, err) : rc;
 }
 
+static void stop(struct rejoin *r)
+{
+    rv_err *err = NULL;
+
+    RV_IGNORE(RV_FAIL(&err, RV_E_UNAVAILABLE, "the server drains"), "it is told");
+    break_off(r, err);
+}
+
+/* The server drains, and others bring the turn to its end. The end of a stream is written behind that of its run. */
+static bool has_waited_enough(struct rejoin *r)
+{
+    const struct srv_server *s = r->all->reader.server;
+    const struct rv_run_row *run = &r->past.row;
+
+    if (!r->is_draining || r->is_over)
+        return false;
+    if (!r->has_past || (atomic_load(&s->is_over) && ++r->n_late > MAX_LATE))
+        return true;
+    bool ends = rv_run_status_is_final(run->status) || (run->status == RV_RUN_INTERRUPTED && !r->is_handed_over);
+    return !ends && (!run->owner || strcmp(run->owner, s->owner) != 0);
+}
+
 static void go_on(struct rejoin *r)
 {
     rv_err *err = NULL;
@@ -341,6 +367,10 @@ static void go_on(struct rejoin *r)
         RV_LOG(r->all->reader.server->app.log, WARN, "rejoin.failed", RV_F_TEXT("run_id", r->ask.run),
                RV_F_ERR("error", err));
         break_off(r, err);
+        return;
+    }
+    if (has_waited_enough(r)) {
+        stop(r);
         return;
     }
     if (r->is_over && srv_view_is_whole(r->view)) {
@@ -375,12 +405,13 @@ static void on_drain(void *self)
     send_some(self);
 }
 
+/* A client that came by GET asks another process; one that posted hears of a turn that ends in time. */
 static void on_stop(void *self)
 {
-    rv_err *err = NULL;
+    struct rejoin *r = self;
 
-    RV_IGNORE(RV_FAIL(&err, RV_E_UNAVAILABLE, "the server drains"), "it is told");
-    break_off(self, err);
+    r->is_draining = true;
+    (r->ask.is_post ? go_on : stop)(r);
 }
 
 /* --- the beginning --- */
@@ -436,6 +467,7 @@ static int open_rejoin(struct rejoin *r, struct srv_turn_ask *answer, rv_err **e
     if (!r->view)
         return RV_FAIL(err, RV_E_NOMEM, "go on with a stream");
     int rc = srv_turns_come(r->all->reader.server->turns, r->ask.run, &r->leave, err);
+    r->is_handed_over = answer != NULL;
     return rc == 0 && answer ? hand_over(r->all, &r->scope, answer, err) : rc;
 }
 
@@ -535,7 +567,7 @@ static void end_all(void *self)
     struct srv_rejoins *all = self;
 
     while (all->first)
-        on_stop(all->first);
+        stop(all->first);
 }
 
 int srv_rejoins_new(struct srv_server *s, struct srv_rejoins **out, rv_err **err)

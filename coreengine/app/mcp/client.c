@@ -555,3 +555,12 @@ int rv_app_mcp_look(rv_app_mcp *m, const struct rv_app_mcp_at *at, struct rv_mcp
     m->out = NULL;
     return rc;
 }
+
+bool rv_app_mcp_is_left(const rv_app_mcp *m, int64_t call, const char *owner)
+{
+    const struct watched *w = m->first;
+
+    while (w && w->call != call)
+        w = w->next;
+    return w && w->has_past && (!w->past.row.owner || strcmp(w->past.row.owner, owner) != 0);
+}
