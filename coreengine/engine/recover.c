@@ -201,8 +201,15 @@ static int ask_again(const struct past *p, struct rv_effects *open, rv_err **err
  * it. True: ev tells the run. */
 static bool is_due(const rv_exec *x, int64_t now_us, char id[RV_ID_MAX], struct rv_event *ev)
 {
-    ev->kind = RV_EVENT_ANSWER; /* a run that was not waiting gets the recovery first */
-    return rv_run_is_finished(x->run) && rv_run_find_due_question(x->run, now_us, id, &ev->response);
+    ev->kind = RV_EVENT_ANSWER;
+    return rv_run_find_due_question(x->run, now_us, id, &ev->response);
+}
+
+/* The journal of a core that has not begun was entered at a snapshot, which is written when a run pauses, or it has no
+ * events yet. A run under way gets the recovery before anything else. */
+static bool is_paused(const rv_run *run, int64_t n_events)
+{
+    return rv_run_is_finished(run) || (!rv_run_has_begun(run) && n_events > 0);
 }
 
 /* Of a run whose process died while a branch waited and others ran: the answer is told after the recovery. */
@@ -237,6 +244,7 @@ static int next_event(const rv_exec *x, const struct told *told, int64_t n_event
     const char *run = rv_journal_run(x->opts.journal);
 
     bool is_over = rv_run_is_finished(x->run) && status != RV_RUN_INTERRUPTED;
+    bool waits = !is_over && is_paused(x->run, n_events);
     if (is_over && response && rv_envelope_was_withdrawn(rv_run_envelope(x->run), response->interrupt_id))
         return RV_FAIL(err, RV_E_STATE, "the question \"%.*s\" was withdrawn: its run has ended",
                        RV_STR_ARG(rv_utf8_cut(response->interrupt_id, RV_ID_MAX)));
@@ -248,17 +256,17 @@ static int next_event(const rv_exec *x, const struct told *told, int64_t n_event
         return rc;
     if (told->cancels) {
         ev->kind = RV_EVENT_CANCEL;
-    } else if (is_due(x, ev->now_us, id, ev)) {
+    } else if (waits && is_due(x, ev->now_us, id, ev)) {
         if (response)
             return RV_FAIL(err, RV_E_TIMEOUT, "the answer comes too late: question \"%s\" of run \"%s\" has expired",
                            id, run);
     } else if (response && !is_for_branch) {
         bool begins = n_events == 0 && rv_envelope_has_interrupt(rv_run_envelope(x->run)); /* from such a state */
-        if (!rv_run_is_finished(x->run) && !begins)
+        if (!waits && !begins)
             return RV_FAIL(err, RV_E_STATE, "run \"%s\" waits for no answer: it is under way", run);
         ev->kind = RV_EVENT_ANSWER;
         ev->response = *response;
-    } else if (rv_run_is_finished(x->run)) {
+    } else if (waits) {
         return RV_FAIL(err, RV_E_STATE, "run \"%s\" waits for an answer", run);
     } else {
         ev->kind = n_events == 0 ? RV_EVENT_START : RV_EVENT_RECOVER;

@@ -5,9 +5,10 @@
 
 #include <string.h>
 
+/* Its envelope shows what it asks. */
 static bool is_paused(const rv_run *run)
 {
-    return run->finished && run->status == RV_RUN_INTERRUPTED;
+    return run->finished ? run->status == RV_RUN_INTERRUPTED : !run->started;
 }
 
 /* The envelope with the question that is due first; NULL: none is. */

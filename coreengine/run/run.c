@@ -522,6 +522,11 @@ bool rv_run_is_finished(const rv_run *run)
     return run->finished;
 }
 
+bool rv_run_has_begun(const rv_run *run)
+{
+    return run->started;
+}
+
 struct rv_run_counters rv_run_counters(const rv_run *run)
 {
     return (struct rv_run_counters){run->shared.next_call_id, run->shared.next_seq};

@@ -50,6 +50,8 @@ RV_MUST_CHECK int rv_run_step(rv_run *run, const struct rv_event *ev, struct rv_
 /** Would a run that waits take that answer now? Nothing changes. As rv_run_step(). */
 RV_MUST_CHECK int rv_run_check_answer(rv_run *run, const struct rv_response *r, int64_t now_us, rv_err **err);
 bool rv_run_is_finished(const rv_run *run); /* FINISH was produced, and no ANSWER after it */
+/** False until the first event: a run that was made from a state at which it waits is told its ANSWER then. */
+bool rv_run_has_begun(const rv_run *run);
 struct rv_run_counters rv_run_counters(const rv_run *run);
 /* What a run has used of one of its bounds, in all of its branches. */
 struct rv_bound_use {
@@ -70,9 +72,9 @@ const char *rv_run_question_stage(const rv_run *run);
 /** The stage whose question waits with that id (ptr NULL: the pending one), also while other branches go on. Borrowed;
  * NULL: unknown. */
 const char *rv_run_question_stage_of(rv_run *run, rv_str id);
-/** The question of a run that waits, or of a branch while others run, which no one answered in time: out is what to
- * tell the run, as an answer. The time of that event must be at least now_us. False: none is due. id is memory for out.
- */
+/** The question of a run that waits (or of the state that it was made from), or of a branch while others run, which no
+ * one answered in time: out is what to tell the run, as an answer. The time of that event must be at least now_us.
+ * False: none is due. id is memory for out. */
 bool rv_run_find_due_question(rv_run *run, int64_t now_us, char id[RV_ID_MAX], struct rv_response *out);
 int64_t rv_run_next_expiry(rv_run *run); /* when the next one is due; 0: none will be */
 /** May this answer be told now, also while other branches still run? id is the question's, for an answer that names

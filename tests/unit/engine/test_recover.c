@@ -259,6 +259,81 @@ START_TEST(nothing_of_a_step_is_performed_that_could_not_be_noted_down)
 }
 END_TEST
 
+/* --- a journal so long that it is entered at a snapshot --- */
+
+#define LONG_STEPS 1100 /* a call and its answer are two records: more than 2048 */
+#define LONG                                                                                                           \
+    "name: long\nexecution: {max_plan_steps: 2000}\nagents:\n"                                                         \
+    "  - {name: act, has_tools: true, tool_access: all, allowed_tools: [greet], default_next: ask}\n"                  \
+    "  - {name: ask, default_next: after, ask: {question: Well?, expires_seconds: 1}, on_answer: {yes: after, "        \
+    "timeout: late}}\n"                                                                                                \
+    "  - {name: after, default_next: end}\n  - {name: late, default_next: end}\n"
+
+static json_object *long_plan(void)
+{
+    json_object *plan = json_object_new_object(), *steps = json_object_new_array();
+
+    for (int i = 0; i < LONG_STEPS; i++)
+        ck_assert_int_eq(json_object_array_add(steps, rv_kit_json("{'tool': 'greet', 'parameters': {'name': 'a'}}")),
+                         0);
+    ck_assert_int_eq(json_object_object_add(plan, "steps", steps), 0);
+    return plan;
+}
+
+/* The run waits, and its process is gone. */
+static void wait_long(struct how *how)
+{
+    struct world w;
+
+    ck_assert_int_eq(rv_store_open("memory:", &(struct rv_store_opts){0}, &how->store, NULL), 0);
+    how->capabilities = capabilities;
+    how->start_us = START_US;
+    how->plan = long_plan();
+    world_run(&w, how, LONG, NULL);
+    ck_assert_str_eq(world_status(&w), "interrupted");
+    ck_assert_int_gt(rv_journal_seq(w.journal), 2048);
+    world_fini(&w);
+    json_object_put(how->plan);
+    how->plan = NULL;
+}
+
+static const struct {
+    const char *answer; /* NULL: none */
+    int64_t after_us;
+    int rc;
+    const char *visited;
+} late[] = {
+    {"yes", 1000, 0, "after"},
+    {NULL, 2000000, 0, "late"},
+    {"yes", 2000000, RV_E_TIMEOUT, NULL},
+    {NULL, 1000, RV_E_STATE, NULL},
+};
+
+START_TEST(a_long_run_that_waits_is_answered_and_expires_elsewhere)
+{
+    const struct rv_response answer = {.choice = rv_str_of(late[_i].answer ? late[_i].answer : "")};
+    struct how how = {0};
+    struct world w;
+    rv_err *err = NULL;
+
+    wait_long(&how);
+    how.start_us = START_US + late[_i].after_us;
+    world_load(&w, LONG, NULL, capabilities);
+    int rc = world_continue(&w, &how, world_run_id(), late[_i].answer ? &answer : NULL, &err);
+    ck_assert_msg(rc == late[_i].rc, "%s", rc < 0 ? rv_kit_err_take(err) : "it was taken");
+    rv_err_free(err);
+    if (rc == 0) {
+        ck_assert_int_eq(rv_engine_wait(w.engine, w.exec, NULL), 0);
+        ck_assert_str_eq(world_status(&w), "completed");
+        char *visited = world_visited(&w);
+        ck_assert_str_eq(visited, late[_i].visited);
+        free(visited);
+    }
+    world_fini(&w);
+    rv_store_close(how.store);
+}
+END_TEST
+
 Suite *recover_suite(void)
 {
     Suite *s = suite_create("recover");
@@ -268,6 +343,7 @@ Suite *recover_suite(void)
     tcase_add_loop_test(tc, nor_does_it_matter_when_the_clock_went_back_meanwhile, 0, RV_COUNT(runs));
     tcase_add_loop_test(tc, nor_does_it_matter_when_the_next_one_dies_as_well, 0, RV_COUNT(runs));
     tcase_add_loop_test(tc, nothing_of_a_step_is_performed_that_could_not_be_noted_down, 0, RV_COUNT(runs));
+    tcase_add_loop_test(tc, a_long_run_that_waits_is_answered_and_expires_elsewhere, 0, RV_COUNT(late));
     suite_add_tcase(s, tc);
     return s;
 }

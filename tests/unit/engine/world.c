@@ -199,6 +199,8 @@ int world_try_start(struct world *w, const struct how *how, const char *input, r
     struct rv_exec_opts x = ready(w, how);
     rv_envelope *env = world_envelope(input, w->started_us);
 
+    if (how->plan)
+        must(rv_envelope_set_output(env, RV_STR_LIT("plan"), how->plan, NULL), NULL, "a plan");
     int rc = how->store ? keep(w, how, env, err) : 0;
     if (rc < 0) {
         rv_envelope_free(env);

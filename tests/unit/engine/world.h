@@ -56,6 +56,7 @@ struct how {
     rv_store *store;                     /* keep the run in it; borrowed; NULL: nowhere */
     const struct rv_exec_quotas *quotas; /* NULL: none */
     const struct rv_exec_services *services;
+    json_object *plan; /* output "plan" of the state that the run starts from; borrowed; NULL: none */
 };
 
 void world_load(struct world *w, const char *pipeline, const char *script, const char *const *capabilities);
