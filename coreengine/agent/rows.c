@@ -147,7 +147,7 @@ void agent_row_end(struct rows *r)
 /* bytes of the rows of one turn; above it arguments and results are left out */
 #define MAX_ROWS    ((size_t)64 << 20)
 #define MAX_MESSAGE ((size_t)12 << 20) /* of what a message has beside its text: below RV_STORE_MAX_PARTS */
-#define MAX_TEXT    ((size_t)64 << 10) /* of a structured agent, beside its object: metadata is not meant for more */
+#define MAX_TEXT    ((size_t)64 << 10) /* beside an object, or of an error: metadata is not meant for more */
 
 /* --- the message of the user, and the answer --- */
 
@@ -209,7 +209,7 @@ static void write_metadata(struct rows *r)
         rv_jw_key(w, "error");
         rv_jw_obj(w);
         rv_jw_kv_text(w, "type", v->error_type);
-        rv_jw_kv_text(w, "message", v->error_text);
+        rv_jw_kv_str(w, "message", rv_utf8_cut(rv_str_of(v->error_text), MAX_TEXT));
         rv_jw_obj_end(w);
     }
     rv_jw_obj_end(w);
@@ -264,6 +264,20 @@ static void answer_text(const struct rows *r, rv_buf *out)
         add_asked(v, out);
 }
 
+/* Whatever a provider says that it took. */
+static int64_t row_count(int64_t n)
+{
+    return n < RV_ROW_MAX_COUNT ? n : RV_ROW_MAX_COUNT;
+}
+
+static void write_model(const struct rv_model_config *model, rv_buf *out)
+{
+    rv_str provider = rv_utf8_cut(rv_str_of(model->provider), RV_ROW_MAX_TEXT / 2);
+    rv_str name = rv_utf8_cut(rv_str_of(model->model), RV_ROW_MAX_TEXT - 1 - provider.len);
+
+    rv_buf_printf(out, "%.*s:%.*s", RV_STR_ARG(provider), RV_STR_ARG(name));
+}
+
 static void add_took(struct rows *r, rv_buf *model_name)
 {
     const rv_visit *v = r->v;
@@ -275,19 +289,19 @@ static void add_took(struct rows *r, rv_buf *model_name)
         strcmp(model->provider, "scripted") != 0) /* no provider had a part in it */
         model = NULL;
     if (model)
-        rv_buf_printf(model_name, "%s:%s", model->provider, model->model);
+        write_model(model, model_name);
     if (model && model_name->rc == 0)
         r->row.model = rv_buf_cstr(model_name);
     r->row.has_usage = true;
-    r->row.input_tokens = all.input_tokens;
-    r->row.output_tokens = all.output_tokens;
-    r->row.cost_micro_usd = all.cost_micro_usd;
+    r->row.input_tokens = row_count(all.input_tokens);
+    r->row.output_tokens = row_count(all.output_tokens);
+    r->row.cost_micro_usd = row_count(all.cost_micro_usd);
     r->row.latency_ms = (v->now_us - v->started_us) / RV_US_PER_MS;
 }
 
 static int assistant_row(struct rows *r, rv_err **err)
 {
-    rv_buf text = RV_BUF_INIT(MAX_ROWS), model = RV_BUF_INIT(4096);
+    rv_buf text = RV_BUF_INIT(MAX_ROWS), model = RV_BUF_INIT(RV_ROW_MAX_TEXT + 1);
 
     answer_text(r, &text);
     int rc = r->v->model.visible.rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "keep what was said") : 0;
@@ -337,7 +351,7 @@ static int hand_up(rv_visit *v, struct rows *r, rv_err **err)
         r->turn = NULL;
         return 0;
     }
-    if (r->turn->bytes > v->rows->max_bytes - v->rows->bytes)
+    if (r->turn->bytes > v->rows->max_bytes - v->rows->bytes || r->turn->n_rows > RV_TURN_MAX_ROWS - v->rows->n_rows)
         return 0;
     rv_turn_add_all(v->rows, r->turn);
     return rv_turn_check(v->rows, err);

@@ -36,6 +36,12 @@ enum rv_turn_status { RV_TURN_STATUSES(RV_TURN_CONST) RV_N_TURN_STATUSES };
 const char *rv_turn_status_text(enum rv_turn_status status);
 int rv_turn_status_of(rv_str text); /* RV_UNSET: another word */
 
+/* What a store takes of a row. Who makes rows keeps to it, whatever a model or a tool said. */
+#define RV_ROW_MAX_TEXT  1024 /* bytes of the id of a call and the names in a row: they are keys of indexes */
+#define RV_ROW_MAX_COUNT (INT64_C(1) << 40) /* tokens, micro-dollars or ms of one row: sums do not overflow */
+#define RV_ROW_MAX_DEPTH RV_JSON_MAX_DEPTH  /* levels of tool_calls and metadata: every reader takes them */
+#define RV_TURN_MAX_ROWS ((size_t)100000)   /* of one turn: one transaction writes them */
+
 /* One row. Texts are borrowed; NULL: none. */
 struct rv_message {
     const char *id;   /* UUID */

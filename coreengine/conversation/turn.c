@@ -67,7 +67,7 @@ static bool has_room(struct rv_turn *t)
         fail(t, RV_E_NOMEM);
         return false;
     }
-    if (t->max_bytes - t->bytes < ROW_BYTES) {
+    if (t->n_rows >= RV_TURN_MAX_ROWS || t->max_bytes - t->bytes < ROW_BYTES) {
         fail(t, RV_E_LIMIT);
         return false;
     }

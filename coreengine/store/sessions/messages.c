@@ -1,12 +1,13 @@
 /* Messages: the rows of a turn as one write, and the walks over them. The writer holds the lock of the store or of
  * the session's row, so no other writer uses the seq that follows from that row. */
+#include <assert.h>
 #include <stdio.h>
 
 #include "coreengine/store/encryption/vault_internal.h"
 #include "coreengine/store/entities/entities_internal.h"
 
-#define MAX_ROWS  ((size_t)100000)   /* messages of one turn: each tool call is two; they are in one transaction */
-#define MAX_COUNT (INT64_C(1) << 40) /* tokens, micro-dollars or ms of one message: sums do not overflow */
+static_assert(RV_ROW_MAX_TEXT <= RV_STORE_MAX_TEXT, "names of rows are keys of indexes");
+static_assert(RV_ROW_MAX_DEPTH <= RV_JSON_MAX_DEPTH, "objects of rows are checked by the common limit");
 
 static int check_counts(const struct rv_message *m, rv_err **err)
 {
@@ -20,7 +21,7 @@ static int check_counts(const struct rv_message *m, rv_err **err)
                   {"latency_ms", m->latency_ms}};
 
     for (size_t i = 0; i < RV_COUNT(counts); i++)
-        if (counts[i].n < RV_UNSET || counts[i].n > MAX_COUNT)
+        if (counts[i].n < RV_UNSET || counts[i].n > RV_ROW_MAX_COUNT)
             return RV_FAIL(err, RV_E_INVALID, "%s is %lld", counts[i].kind, (long long)counts[i].n);
     return store_check_time("the time", m->created_us, err);
 }
@@ -44,7 +45,7 @@ static int check_message(const struct rv_message *m, rv_err **err)
         (rc = store_check_object("metadata", m->metadata, RV_STORE_MAX_PARTS, err)) < 0)
         return rc;
     for (size_t i = 0; i < RV_COUNT(texts) && rc == 0; i++)
-        rc = texts[i].text ? store_check_text(texts[i].kind, texts[i].text, RV_STORE_MAX_TEXT, err) : 0;
+        rc = texts[i].text ? store_check_text(texts[i].kind, texts[i].text, RV_ROW_MAX_TEXT, err) : 0;
     return rc < 0 ? rc : check_counts(m, err);
 }
 
@@ -59,9 +60,9 @@ int store_check_turn(const struct rv_turn *turn, rv_err **err)
         (rc = store_check_optional("agent's name", turn->agent_name, RV_STORE_MAX_TEXT, err)) < 0 ||
         (rc = store_check_members("metadata", turn->metadata, err)) < 0)
         return rc;
-    if (turn->n_rows > MAX_ROWS)
+    if (turn->n_rows > RV_TURN_MAX_ROWS)
         return RV_FAIL(err, RV_E_LIMIT, "session \"%s\": %zu messages at once, more than %zu", turn->session,
-                       turn->n_rows, MAX_ROWS);
+                       turn->n_rows, RV_TURN_MAX_ROWS);
     if (turn->n_rows > 0 && !turn->rows)
         return RV_FAIL(err, RV_E_INVALID, "session \"%s\": %zu messages and none given", turn->session, turn->n_rows);
     for (size_t i = 0; i < turn->n_rows; i++) {

@@ -18,7 +18,7 @@ struct line {
     const char *to, *text; /* the reply, or what had come before it failed */
     const char *calls;     /* "id name arguments", with " | " between */
     const char *fails;     /* "Type:message"; "?Type:message": a repeat may help */
-    int in, out;           /* tokens */
+    int64_t in, out;       /* tokens */
     int64_t takes_us;      /* 0: a tick */
     bool is_cut;           /* of a model: it reached its longest */
 };

@@ -40,8 +40,8 @@ static void read_lines(json_object *list, struct scene *s)
                                     .text = text(l, "text"),
                                     .calls = text(l, "calls"),
                                     .fails = text(l, "fails"),
-                                    .in = (int)number(l, "in", 0),
-                                    .out = (int)number(l, "out", 0),
+                                    .in = number(l, "in", 0),
+                                    .out = number(l, "out", 0),
                                     .takes_us = number(l, "takes", 0),
                                     .is_cut = flag(l, "cut")};
     }

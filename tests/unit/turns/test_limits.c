@@ -92,6 +92,35 @@ START_TEST(a_death_costs_and_nobody_stands_still)
 }
 END_TEST
 
+/* --- rows --- */
+
+#define LONG_NAME 1100
+#define HUGE_KEYS "models: {default: {model: 'openai:%s', price: {input: 3, output: 15}}}\n"
+
+/* A store that refused the rows of a reply would refuse every attempt to go on with the run. */
+START_TEST(a_turn_is_kept_whatever_a_model_replies)
+{
+    struct scene s = *room_scene("the parent is heard");
+    char name[LONG_NAME + 1], keys[LONG_NAME + 200];
+
+    memset(name, 'm', LONG_NAME);
+    name[LONG_NAME] = '\0';
+    snprintf(keys, sizeof keys, HUGE_KEYS, name);
+    s.keys = keys;
+    s.lines[2].in = RV_USAGE_MAX;
+    s.lines[2].out = 5;
+    struct room *r = done(&s);
+    char *columns = room_columns(r);
+    ck_assert_ptr_nonnull(strstr(columns, "[parent](failed) it said this") /* its tokens pass a limit */);
+    ck_assert_ptr_nonnull(strstr(columns, " openai:mmm"));
+    ck_assert_uint_eq(room_count(columns, " in 1099511627776 "), 1);
+    ck_assert_uint_eq(room_count(columns, " cost 1099511627776 "), 1);
+    free(columns);
+    room_check_replay(r);
+    room_free(r);
+}
+END_TEST
+
 Suite *limits_suite(void)
 {
     Suite *s = suite_create("limits");
@@ -99,6 +128,7 @@ Suite *limits_suite(void)
 
     tcase_add_test(tc, whoever_is_asked_spends_from_the_same_purse);
     tcase_add_test(tc, a_death_costs_and_nobody_stands_still);
+    tcase_add_test(tc, a_turn_is_kept_whatever_a_model_replies);
     suite_add_tcase(s, tc);
     return s;
 }
