@@ -28,24 +28,24 @@ static int write_arguments(const struct rows *r, json_object *call, rv_jw *w, rv
     rv_jw_key(w, "arguments");
     if (r->is_lean && text.len > LEAN_MAX) {
         rv_jw_raw(w, RV_STR_LIT(LEAN_NOTE));
+        rc = 0;
     } else if (rc == 0 && json_object_is_type(value, json_type_object)) {
-        rv_jw_value(w, value);
+        rc = agent_row_arguments(w, value, err);
     } else {
         rv_jw_obj(w);
         if (rc < 0)
             rv_jw_kv_str(w, "raw", text);
         rv_jw_obj_end(w);
+        rc = 0;
     }
     json_object_put(value);
-    return no_memory ? RV_FAIL(err, RV_E_NOMEM, "write the rows of a turn") : 0;
+    return no_memory ? RV_FAIL(err, RV_E_NOMEM, "write the rows of a turn") : rc;
 }
 
 static int call_row(struct rows *r, json_object *call, rv_err **err)
 {
     agent_row_begin(r, RV_MESSAGE_TOOL_CALL, r->v->now_us);
-    rv_jw *w = agent_row_json(r, &r->calls);
-    rv_jw_kv_str(w, "name", rv_call_text(call, "name"));
-    rv_jw_kv_str(w, "id", rv_call_text(call, "id"));
+    rv_jw *w = agent_row_call(r, rv_call_text(call, "name"), rv_call_text(call, "id"));
     int rc = write_arguments(r, call, w, err);
     rv_jw_obj_end(w);
     agent_row_end(r);
@@ -56,9 +56,7 @@ void agent_row_response(struct rows *r, rv_str name, rv_str id, rv_str content, 
 {
     agent_row_begin(r, RV_MESSAGE_TOOL_RESPONSE, r->v->now_us);
     agent_row_content(r, r->is_lean && content.len > LEAN_MAX ? RV_STR_LIT(LEAN_NOTE) : content);
-    rv_jw *w = agent_row_json(r, &r->calls);
-    rv_jw_kv_str(w, "name", name);
-    rv_jw_kv_str(w, "id", id);
+    rv_jw *w = agent_row_call(r, name, id);
     rv_jw_obj_end(w);
     if (is_error) {
         w = agent_row_json(r, &r->metadata);

@@ -9,7 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ID_TEXT_MAX 512 /* bytes of what an id is made from: the parts are cut to fit */
+/* bytes of the rows of one turn; above it arguments and results are left out */
+#define MAX_ROWS    ((size_t)64 << 20)
+#define MAX_MESSAGE ((size_t)12 << 20) /* of what a message has beside its text: below RV_STORE_MAX_PARTS */
+#define MAX_TEXT    ((size_t)64 << 10) /* beside an object, or of an error: metadata is not meant for more */
+#define ID_TEXT_MAX 512                /* bytes of what an id is made from: the parts are cut to fit */
 
 static const char *run_id(const rv_visit *v)
 {
@@ -100,6 +104,15 @@ static void set_ids(struct rows *r)
     r->trace[2 * sizeof trace] = r->span[2 * sizeof span] = '\0';
 }
 
+/* An id that is too long for rows is replaced, in all of them, by one that follows from it. */
+static rv_str row_call_id(rv_str id, char room[RV_HASH_MAX])
+{
+    if (id.len <= RV_ROW_MAX_TEXT)
+        return id;
+    rv_hash_of(id, room);
+    return rv_str_of(room);
+}
+
 void agent_row_begin(struct rows *r, enum rv_message_type type, int64_t at_us)
 {
     const rv_visit *v = r->v;
@@ -116,7 +129,7 @@ void agent_row_begin(struct rows *r, enum rv_message_type type, int64_t at_us)
         .trace_id = r->trace,
         .span_id = r->span,
         .status = r->status == RV_TURN_COMPLETED ? NULL : rv_turn_status_text(r->status),
-        .parent_call_id = o ? o->parent_tool_call_id : NULL,
+        .parent_call_id = o ? row_call_id(rv_str_of(o->parent_tool_call_id), r->parent).ptr : NULL,
         .created_us = at_us,
     };
 }
@@ -135,6 +148,49 @@ rv_jw *agent_row_json(struct rows *r, rv_buf *text)
     return &r->w;
 }
 
+rv_jw *agent_row_call(struct rows *r, rv_str name, rv_str id)
+{
+    rv_jw *w = agent_row_json(r, &r->calls);
+    char room[RV_HASH_MAX];
+
+    rv_jw_kv_str(w, "name", name);
+    rv_jw_kv_str(w, "id", row_call_id(id, room));
+    return w;
+}
+
+/* *fits: a store takes it as a member, or, levels being 0, as the whole, of an object of a row. */
+static int check_depth(rv_str json, int levels, bool *fits, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = SIZE_MAX,
+                                      .max_depth = RV_ROW_MAX_DEPTH - levels,
+                                      .allow_duplicates = true /* it has none; no tree is built */};
+    struct rv_json_scan scan = {0};
+
+    int rc = rv_json_scan(json, &opts, &scan, NULL, err);
+    *fits = rc == 0 && scan.how == RV_JSON_VALUE && scan.end == json.len;
+    return rc;
+}
+
+int agent_row_arguments(rv_jw *w, json_object *value, rv_err **err)
+{
+    rv_buf text = RV_BUF_INIT(MAX_ROWS);
+    bool fits = false;
+
+    rv_json_write(value, &text);
+    int rc = rv_buf_check(&text, "the arguments of a call", err);
+    if (rc == 0)
+        rc = check_depth(rv_buf_str(&text), 1, &fits, err);
+    if (rc == 0 && fits) {
+        rv_jw_raw(w, rv_buf_str(&text));
+    } else if (rc == 0) {
+        rv_jw_obj(w);
+        rv_jw_kv_str(w, "raw", rv_buf_str(&text));
+        rv_jw_obj_end(w);
+    }
+    rv_buf_fini(&text);
+    return rc;
+}
+
 void agent_row_end(struct rows *r)
 {
     r->row.tool_calls = rv_buf_str(&r->calls);
@@ -144,23 +200,22 @@ void agent_row_end(struct rows *r)
     rv_turn_add(r->turn, &r->row);
 }
 
-/* bytes of the rows of one turn; above it arguments and results are left out */
-#define MAX_ROWS    ((size_t)64 << 20)
-#define MAX_MESSAGE ((size_t)12 << 20) /* of what a message has beside its text: below RV_STORE_MAX_PARTS */
-#define MAX_TEXT    ((size_t)64 << 10) /* beside an object, or of an error: metadata is not meant for more */
-
 /* --- the message of the user, and the answer --- */
 
-/* What the message has beside its text: attachments, unless they are very long, and what the client added. */
+/* What the message has beside its text: attachments, unless they are very long, and what the client added. A state that
+ * a person has written may nest it deeper than a row does. */
 static void write_message_metadata(struct rows *r)
 {
     json_object *message = rv_envelope_metadata(r->v->env, RV_STR_LIT(RV_MESSAGE_METADATA), NULL);
     rv_buf text = RV_BUF_INIT(MAX_MESSAGE);
+    bool fits = false;
 
     if (!json_object_is_type(message, json_type_object) || r->is_lean)
         return;
     rv_json_write(message, &text);
     if (text.rc == 0)
+        text.rc = check_depth(rv_buf_str(&text), 0, &fits, RV_CODE_ONLY("want of memory: the turn keeps the code"));
+    if (text.rc == 0 && fits)
         rv_buf_add_str(&r->metadata, rv_buf_str(&text));
     else if (text.rc == RV_E_NOMEM)
         r->metadata.rc = RV_E_NOMEM;
@@ -493,12 +548,13 @@ int visit_keep_chain(rv_visit *v, const char *call_id, struct rv_effects *out, r
         rc = rv_buf_check(&content, "a chained result", err);
     if (rc == 0) {
         agent_row_begin(&r, RV_MESSAGE_TOOL_CALL, v->now_us);
-        rv_jw *w = agent_row_json(&r, &r.calls);
-        rv_jw_kv_str(w, "name", name);
-        rv_jw_kv_str(w, "id", id);
-        rv_jw_kv_value(w, "arguments", rv_visit_answer(v));
+        rv_jw *w = agent_row_call(&r, name, id);
+        rv_jw_key(w, "arguments");
+        rc = agent_row_arguments(w, rv_visit_answer(v), err);
         rv_jw_obj_end(w);
         agent_row_end(&r);
+    }
+    if (rc == 0) {
         agent_row_response(&r, name, id, rv_buf_str(&content), false);
         rc = hand_over(v, &r, out, err);
     }

@@ -16,6 +16,7 @@ struct rows {
     int64_t n;
     size_t visible_at; /* up to where `visible` has its rows */
     char id[RV_UUID_MAX], trace[RV_HASH_MAX], span[RV_HASH_MAX];
+    char parent[RV_HASH_MAX]; /* what the id of the parent's call is shortened to */
 };
 
 /* rows.c */
@@ -23,6 +24,10 @@ void agent_row_begin(struct rows *r, enum rv_message_type type, int64_t at_us);
 void agent_row_content(struct rows *r, rv_str text);
 rv_jw *agent_row_json(struct rows *r,
                       rv_buf *text); /* its `calls` or `metadata` begins: an object, the caller ends it */
+/** {name, id without its end. */
+rv_jw *agent_row_call(struct rows *r, rv_str name, rv_str id);
+/** The arguments of that call: a value that is nested too deep for a row is kept as {"raw": text}. */
+RV_MUST_CHECK int agent_row_arguments(rv_jw *w, json_object *value, rv_err **err);
 void agent_row_end(struct rows *r);
 
 /* visible.c */

@@ -94,30 +94,65 @@ END_TEST
 
 /* --- rows --- */
 
+#define LONG_ID   1025
 #define LONG_NAME 1100
 #define HUGE_KEYS "models: {default: {model: 'openai:%s', price: {input: 3, output: 15}}}\n"
 
-/* A store that refused the rows of a reply would refuse every attempt to go on with the run. */
-START_TEST(a_turn_is_kept_whatever_a_model_replies)
+/* {"a":{"a": ... 1}} */
+static void write_deep(int levels, rv_buf *out)
 {
-    struct scene s = *room_scene("the parent is heard");
-    char name[LONG_NAME + 1], keys[LONG_NAME + 200];
+    for (int i = 0; i < levels; i++)
+        rv_buf_puts(out, "{\"a\":");
+    rv_buf_putc(out, '1');
+    for (int i = 0; i < levels; i++)
+        rv_buf_putc(out, '}');
+}
 
-    memset(name, 'm', LONG_NAME);
-    name[LONG_NAME] = '\0';
-    snprintf(keys, sizeof keys, HUGE_KEYS, name);
-    s.keys = keys;
-    s.lines[2].in = RV_USAGE_MAX;
-    s.lines[2].out = 5;
-    struct room *r = done(&s);
-    char *columns = room_columns(r);
-    ck_assert_ptr_nonnull(strstr(columns, "[parent](failed) it said this") /* its tokens pass a limit */);
+static void check_kept(struct room *r, const char *id)
+{
+    char *rows = room_rows(r), *columns = room_columns(r), hash[RV_HASH_MAX], part[RV_HASH_MAX + 40];
+
+    rv_hash_of(rv_str_of(id), hash);
+    snprintf(part, sizeof part, "assistant<%s[child] this", hash);
+    ck_assert_msg(strstr(rows, part) != NULL, "%s", rows);
+    snprintf(part, sizeof part, "\"id\":\"%s\"", hash);
+    ck_assert_uint_eq(room_count(rows, part), 2); /* of the call and of its result */
+    ck_assert_ptr_nonnull(strstr(rows, "\"id\":\"r1\",\"arguments\":{\"raw\":\"{"));
+    ck_assert_ptr_nonnull(strstr(rows, "\"id\":\"r2\",\"arguments\":{\"a\":{"));
+    ck_assert_ptr_nonnull(strstr(rows, "assistant[parent](failed) it said this") /* its tokens pass a limit */);
     ck_assert_ptr_nonnull(strstr(columns, " openai:mmm"));
     ck_assert_uint_eq(room_count(columns, " in 1099511627776 "), 1);
     ck_assert_uint_eq(room_count(columns, " cost 1099511627776 "), 1);
     free(columns);
+    free(rows);
+}
+
+/* The ids, the depth and the usage are those of a model's reply: a store that refused their rows would refuse every
+ * attempt to go on with the run. */
+START_TEST(a_turn_is_kept_whatever_a_model_replies)
+{
+    struct scene s = *room_scene("the parent is heard");
+    rv_buf calls = RV_BUF_INIT(ROOM_MAX_TEXT);
+    char id[LONG_ID + 1], name[LONG_NAME + 1], keys[LONG_NAME + 200];
+
+    memset(id, 'x', LONG_ID);
+    memset(name, 'm', LONG_NAME);
+    id[LONG_ID] = name[LONG_NAME] = '\0';
+    snprintf(keys, sizeof keys, HUGE_KEYS, name);
+    s.keys = keys;
+    rv_buf_printf(&calls, "%s ask_agent {\"agent_name\":\"child\",\"input_text\":\"what?\"} | r1 look ", id);
+    write_deep(RV_JSON_MAX_DEPTH, &calls);
+    rv_buf_puts(&calls, " | r2 look ");
+    write_deep(RV_JSON_MAX_DEPTH - 1, &calls);
+    s.lines[0].calls = rv_buf_cstr(&calls);
+    s.lines[2].in = RV_USAGE_MAX;
+    s.lines[2].out = 5;
+    s.lines[3] = s.lines[4] = (struct line){.to = "look", .text = "{\"seen\":1}"};
+    struct room *r = done(&s);
+    check_kept(r, id);
     room_check_replay(r);
     room_free(r);
+    rv_buf_fini(&calls);
 }
 END_TEST
 
