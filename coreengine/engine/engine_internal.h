@@ -132,6 +132,7 @@ struct rv_exec {
     bool is_answer;                  /* the step at hand tells an answer, which may be refused */
     bool is_stuck;                   /* what broke it would break it each time: see stuck.c */
     bool is_given_up;                /* it was ended for that, or could not be */
+    bool is_rowless;                 /* it ends without rows of its session: those are refused */
     bool recovers;                   /* the effects at hand were asked for by another process */
     int64_t under_way_until_us;      /* that process may still live, and be in a call until then; 0: it is dead */
     bool answers;                    /* interrupts are answered by the script */

@@ -188,7 +188,7 @@ bool exec_note_stuck(rv_exec *x, int rc, const rv_err *err)
 {
     bool is_kept = x->opts.journal && rv_journal_is_kept(x->opts.journal);
 
-    x->is_stuck = is_kept && !x->is_given_up && !x->is_answer && is_of_the_step(rc) && !rv_err_is(err, RV_E_NOMEM);
+    x->is_stuck = is_kept && !x->is_rowless && !x->is_answer && is_of_the_step(rc) && !rv_err_is(err, RV_E_NOMEM);
     return x->is_stuck;
 }
 
@@ -207,9 +207,22 @@ bool exec_ends_later(rv_exec *x, rv_err **err)
 {
     if (!x->is_stuck || !engine_call_new(x, CALL_STUCK, rv_engine_now_us(x->engine), 0))
         return false;
+    rv_effects_clear(&x->effects); /* nothing of a refused step is kept or performed */
     rv_err_free(x->err);
     x->err = rv_err_steal(err);
     return true;
+}
+
+static void drop_rows(struct rv_effects *all)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < all->n; i++)
+        if (all->items[i].kind == RV_EFFECT_KEEP)
+            rv_effect_fini(&all->items[i]);
+        else
+            all->items[n++] = all->items[i];
+    all->n = n;
 }
 
 static int step(rv_exec *x, const struct rv_event *ev, rv_err **err)
@@ -220,6 +233,8 @@ static int step(rv_exec *x, const struct rv_event *ev, rv_err **err)
     int rc = rv_run_step(x->run, ev, &x->effects, err);
     if (rc < 0 && !x->is_answer) /* a refused answer changes nothing */
         return exec_explain(x, rc, err);
+    if (x->is_rowless)
+        drop_rows(&x->effects);
     return rc < 0 || !x->opts.journal ? rc : engine_keep(x, ev, err);
 }
 

@@ -1,6 +1,7 @@
 /* A run that the engine cannot go on with. What only lacks memory, room or the store can be taken up again, here or by
  * another process. What the core or the journal refuses for what it is would be refused each time: such a run ends as
- * failed. Its journal is replayed to where the refused step began, and the core is told to end it with the reason. */
+ * failed. Its journal is replayed to where the refused step began, and the core is told to end it with the reason. What
+ * the store refuses may be the rows of a turn, which the end has, too: then the run ends without them. */
 #include "coreengine/engine/stuck_internal.h"
 
 #define MAX_WHY ((size_t)64 << 10) /* bytes of the reason in a journal: a chain of errors */
@@ -19,11 +20,11 @@ static int go_back(rv_exec *x, rv_err **err)
     int rc = rv_journal_replay(x->engine->opts.store, &scope, rv_journal_run(x->opts.journal), &opts, &r, err);
     if (rc < 0)
         return rc;
-    bool is_over = rv_run_is_finished(r.run);
+    bool is_over = rv_run_is_finished(r.run) && rv_run_status(r.run) != RV_RUN_INTERRUPTED;
     if (!is_over)
         exec_take_replayed(x, &r);
     rv_replayed_fini(&r);
-    return is_over ? RV_FAIL(err, RV_E_STATE, "the run had ended or paused before that step") : 0;
+    return is_over ? RV_FAIL(err, RV_E_STATE, "the run had ended before that step") : 0;
 }
 
 static int end(rv_exec *x, const rv_err *why, rv_err **err)
@@ -31,6 +32,7 @@ static int end(rv_exec *x, const rv_err *why, rv_err **err)
     rv_buf text = RV_BUF_INIT(MAX_WHY);
     struct rv_event ev = {.kind = RV_EVENT_CANCEL, .failed = true};
 
+    rv_effects_clear(&x->effects); /* of an end that was refused */
     int rc = go_back(x, err);
     if (rc == 0) {
         rv_err_write_chain(why, &text);
@@ -51,11 +53,17 @@ static int end(rv_exec *x, const rv_err *why, rv_err **err)
 void engine_stuck_end(rv_exec *x)
 {
     rv_err *why = x->err, *other = NULL;
+    int rc;
 
     x->err = NULL;
-    x->is_stuck = false;
-    x->is_given_up = true;
-    int rc = end(x, why, &other);
+    do { /* or the store refuses the end later: then this function is called again */
+        rv_err_free(other);
+        other = NULL;
+        x->is_rowless = x->is_given_up;
+        x->is_given_up = true;
+        x->is_stuck = false;
+        rc = end(x, why, &other);
+    } while (rc < 0 && x->is_stuck);
     if (rc < 0) {
         RV_LOG(x->log, ERROR, "run.unended", RV_F_ERR("error", other));
         rv_err_free(other);

@@ -35,8 +35,9 @@ int host_at(void *self, const char *point, rv_err **err)
         pthread_cond_broadcast(&h->moved);
         pthread_cond_wait(&h->moved, &h->lock);
     }
-    if (h->fails && strcmp(h->fails, point) == 0 && ++h->n_passed == 2) {
-        h->fails = NULL;
+    if (h->fails && strcmp(h->fails, point) == 0 && ++h->n_passed >= 2) {
+        if (h->n_more-- == 0)
+            h->fails = NULL;
         rc = RV_FAIL(err, h->fails_with ? h->fails_with : RV_E_IO, "the disk says no");
     }
     pthread_mutex_unlock(&h->lock);

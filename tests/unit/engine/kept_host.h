@@ -36,7 +36,8 @@ struct host {
     pthread_cond_t moved;
     const char *gate; /* where the thread stops; NULL: nowhere */
     bool is_at_gate;
-    const char *fails; /* with the second write that passes it, once */
+    const char *fails; /* with the second write that passes it, and n_more behind it */
+    int n_more;
     int fails_with;    /* 0: RV_E_IO */
     int n_passed;
     int n_writes, n_on_loop, n_begins, n_appends, n_renewals;

@@ -159,6 +159,69 @@ START_TEST(a_run_that_cannot_be_recovered_ends)
 }
 END_TEST
 
+/* --- rows of a session that no store takes: its id is too long --- */
+
+#define TALKS_ALONE "name: acts\nagents: [{agent: talker}]\nmodels: {default: scripted:x}\n"
+#define SAYS        "models: {talker: [{text: hello}, {text: hello}]}"
+
+static int find_talker(void *self, const char *name, rv_str *text, const char **place, rv_err **err)
+{
+    (void)self, (void)name, (void)err;
+    *text = RV_STR_LIT("type: object\nname: talker\ndescription: Talks.\n");
+    *place = "here";
+    return 0;
+}
+
+static void load_talker(struct world *w)
+{
+    const struct rv_agent_source source = {.find = find_talker};
+    rv_findings *f = rv_findings_new();
+
+    world_load(w, TALKS_ALONE, SAYS, NULL);
+    ck_assert_int_eq(rv_pipeline_bind_agents(w->pipeline, &source, f, NULL), 0);
+    ck_assert_uint_eq(rv_findings_n_errors(f), 0);
+    rv_findings_free(f);
+}
+
+static void check_rowless(struct world *w, const struct how *how)
+{
+    rv_err *err = NULL;
+
+    int rc = rv_engine_wait(w->engine, w->exec, &err);
+    ck_assert_msg(rc == 0, "%s", rc < 0 ? rv_kit_err_take(err) : "");
+    check_ended(w, how->store, "the session id ");
+}
+
+START_TEST(a_run_whose_rows_are_refused_ends_without_them)
+{
+    char session[RV_STORE_MAX_ID + 2] = "";
+    const struct rv_conversation c = {
+        .context = {.session_id = session}, .keeps = true, .history_opts = RV_HISTORY_OPTS_INIT};
+    struct how how = {.conversation = &c};
+    struct breaker b = {.points = "append", .at = 1}; /* behind the first step: its process dies */
+    struct world w;
+
+    memset(session, 's', sizeof session - 1);
+    open_store(&how);
+    load_talker(&w);
+    if (_i == 0) {
+        world_start(&w, &how, "what is it?");
+    } else { /* a cancellation keeps what there was of the turn, too */
+        world_break(how.store, &b);
+        ck_assert_int_eq(world_try_start(&w, &how, "what is it?", NULL), RV_E_IO);
+        world_break(how.store, NULL);
+        world_fini(&w);
+        how.start_us = 1700003600000000;
+        how.cancels = true;
+        load_talker(&w);
+        ck_assert_int_eq(world_continue(&w, &how, world_run_id(), NULL, NULL), 0);
+    }
+    check_rowless(&w, &how);
+    world_fini(&w);
+    rv_store_close(how.store);
+}
+END_TEST
+
 START_TEST(a_host_sees_it_end)
 {
     struct host h;
@@ -167,6 +230,7 @@ START_TEST(a_host_sees_it_end)
     host_new(&h);
     h.fails = "append";
     h.fails_with = RV_E_INVALID;
+    h.n_more = _i; /* the end, too */
     h.n_passed = 1; /* the first one */
     host_start_all(&h, 0, 1);
     ck_assert_int_eq(uv_run(&h.loop, UV_RUN_DEFAULT), 0);
@@ -192,6 +256,7 @@ Suite *stuck_suite(void)
     tcase_add_test(tc, so_does_what_the_journal_refuses_for_what_it_is);
     tcase_add_test(tc, what_may_succeed_later_does_not);
     tcase_add_test(tc, a_run_that_cannot_be_recovered_ends);
-    tcase_add_test(tc, a_host_sees_it_end);
+    tcase_add_loop_test(tc, a_run_whose_rows_are_refused_ends_without_them, 0, 2);
+    tcase_add_loop_test(tc, a_host_sees_it_end, 0, 2);
     return s;
 }

@@ -161,6 +161,7 @@ static struct rv_exec_opts ready(struct world *w, const struct how *how)
     x.max_parallel = how->max_parallel;
     x.quotas = how->quotas;
     x.services = how->services;
+    x.conversation = how->conversation;
     x.observer.on_event = on_event;
     x.on_effect = on_effect;
     x.on_input = on_input;
@@ -186,7 +187,8 @@ static int keep(struct world *w, const struct how *how, const rv_envelope *env, 
                                             .use_mocks = how->use_mocks,
                                             .has_script = w->script != NULL,
                                             .answers_from_script = w->script && !how->no_answers,
-                                            .max_parallel = RV_ENGINE_MAX_PARALLEL};
+                                            .max_parallel = RV_ENGINE_MAX_PARALLEL,
+                                            .conversation = how->conversation};
     if (w->script) {
         rv_script_mark_stages(w->script, w->pipeline, flags);
         start.begin.scripted = flags;
@@ -226,7 +228,10 @@ int world_continue(struct world *w, const struct how *how, const char *run, cons
     int rc = rv_journal_open(how->store, &all, run, &(struct rv_journal_claim){"test/1", w->started_us, how->lease_us},
                              &w->journal, err);
     x.journal = w->journal;
-    return rc < 0 ? rc : rv_engine_continue(w->engine, &x, &all, response, &w->exec, err);
+    if (rc == 0)
+        rc = how->cancels ? rv_engine_continue_cancel(w->engine, &x, &all, &w->exec, err)
+                          : rv_engine_continue(w->engine, &x, &all, response, &w->exec, err);
+    return rc;
 }
 
 void world_run(struct world *w, const struct how *how, const char *pipeline, const char *script)

@@ -56,6 +56,8 @@ struct how {
     rv_store *store;                     /* keep the run in it; borrowed; NULL: nowhere */
     const struct rv_exec_quotas *quotas; /* NULL: none */
     const struct rv_exec_services *services;
+    const struct rv_conversation *conversation; /* NULL: none */
+    bool cancels;                               /* world_continue() cancels the run */
     json_object *plan; /* output "plan" of the state that the run starts from; borrowed; NULL: none */
 };
 
