@@ -8,7 +8,7 @@
 #include "coreengine/app/worker/worker_internal.h"
 
 #define MAX_KEY     ((size_t)64 << 10) /* bytes that a task's key is hashed from: ids and a client's key */
-#define MAX_SAME    100000             /* runs with one key: each is looked up, so that a search must end */
+#define N_RANDOM    11                 /* digits that an id has room for behind "env_" and the hash of its key */
 #define ASK_KEPT_US RV_US_PER_HOUR     /* how long a request has its name: clients wait for some minutes */
 
 /* --- payloads --- */
@@ -181,10 +181,11 @@ static int keep_and_enqueue(struct rv_app_run *run, const rv_envelope *env, cons
 }
 
 #define OF_REQUEST 0 /* in place of a number: a request has one run */
+#define OF_RUNS    1 /* the key of runs that follow each other */
 
-/* The n-th run with that key has an id that says so: two processes cannot make it twice. user: whose key it is. */
-static int id_of_key(const struct rv_app_run *run, const char *user, const char *key, int n, char id[RV_ID_MAX],
-                     rv_err **err)
+/* How the ids of the runs with that key begin. user: whose key it is. */
+static int prefix_of_key(const struct rv_app_run *run, const char *user, const char *key, int of,
+                         char prefix[RV_ID_MAX], rv_err **err)
 {
     const char *tenant = run->app->scope.tenant;
     rv_buf text = RV_BUF_INIT(MAX_KEY);
@@ -195,24 +196,35 @@ static int id_of_key(const struct rv_app_run *run, const char *user, const char 
     rv_jw_text(&w, tenant ? tenant : RV_STORE_TENANT);
     rv_jw_text(&w, user ? user : "");
     rv_jw_text(&w, key);
-    rv_jw_int(&w, n);
+    rv_jw_int(&w, of);
     rv_jw_arr_end(&w);
     int rc = rv_buf_check(&text, "key of a run", err);
     if (rc == 0) {
         rv_hash_of(rv_buf_str(&text), hash);
-        snprintf(id, RV_ID_MAX, "env_%.16s", hash);
+        snprintf(prefix, RV_ID_MAX, "env_%.16s", hash);
     }
     rv_buf_fini(&text);
     return rc;
 }
 
-/* Under the id that out has. */
+/* Rows and idempotency keys are named after the run: one that took the id of a run that was deleted would have those
+ * of that run, and its effects would count as done. */
+static void make_id(const char *prefix, char out[RV_STORE_MAX_ID + 1])
+{
+    char digits[RV_ID_MAX];
+
+    rv_id_make(rv_rand_system(), "", digits);
+    snprintf(out, RV_STORE_MAX_ID + 1, "%s%.*s", prefix, N_RANDOM, digits);
+}
+
+/* Under an id that begins with prefix. */
 static int submit_named(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *opts,
-                        const struct rv_needs *needs, struct rv_app_submitted *out, rv_err **err)
+                        const struct rv_needs *needs, const char *prefix, struct rv_app_submitted *out, rv_err **err)
 {
     rv_envelope *named = NULL;
-    int rc = app_state_as(env, out->run, &named, err);
 
+    make_id(prefix, out->run);
+    int rc = app_state_as(env, out->run, &named, err);
     if (rc == 0)
         rc = keep_and_enqueue(run, named, opts, needs, err);
     rv_envelope_free(named);
@@ -220,41 +232,41 @@ static int submit_named(struct rv_app_run *run, const rv_envelope *env, const st
     return rc;
 }
 
-/* 1: the run is there, in that status; 0: it is not. */
-static int find_run(const struct rv_app_run *run, const char *id, enum rv_run_status *status, rv_err **err)
+static int take_id(void *self, const struct rv_run_row *row, rv_err **err)
+{
+    char *id = self;
+
+    (void)err;
+    snprintf(id, RV_STORE_MAX_ID + 1, "%s", row->id);
+    return 0;
+}
+
+/* In a group, in which no other can make such a run: its id, which is "" when none is there. */
+static int find_run(const struct rv_app_run *run, const char *prefix, unsigned statuses, char id[RV_STORE_MAX_ID + 1],
+                    rv_err **err)
 {
     const struct rv_store_scope scope = {run->app->scope.tenant, NULL};
-    struct rv_run_row row;
-    rv_err *why = NULL;
-    int rc = rv_store_get_run(run->store, &scope, id, &row, &why);
+    const struct rv_run_filter filter = {.id_prefix = prefix, .statuses = statuses, .limit = 1};
+    int rc = rv_store_lock_name(run->store, prefix, err);
 
-    if (rc < 0 && rc != RV_E_NOT_FOUND)
-        return rv_err_pass(err, why);
-    rv_err_free(why);
-    if (rc < 0)
-        return 0;
-    *status = row.status;
-    rv_run_row_fini(&row);
-    return 1;
+    id[0] = '\0';
+    return rc < 0 ? rc : rv_store_list_runs(run->store, &scope, &filter, take_id, id, err);
 }
 
 /* In a group: the run with that key that has not ended, or a new one. */
 static int submit_once(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *opts,
                        const struct rv_needs *needs, struct rv_app_submitted *out, rv_err **err)
 {
-    enum rv_run_status status = RV_RUN_READY;
+    char prefix[RV_ID_MAX];
+    unsigned open = 0;
 
+    for (unsigned i = 0; i < RV_N_RUN; i++)
+        open |= rv_run_status_is_final((enum rv_run_status)i) ? 0 : 1u << i;
     out->is_new = false;
-    for (int n = 1; n <= MAX_SAME; n++) {
-        int rc = id_of_key(run, rv_envelope_fields(env)->user_id, opts->key, n, out->run, err);
-        if (rc == 0)
-            rc = find_run(run, out->run, &status, err);
-        if (rc == 0)
-            return submit_named(run, env, opts, needs, out, err);
-        if (rc < 0 || !rv_run_status_is_final(status))
-            return rc < 0 ? rc : 0;
-    }
-    return RV_FAIL(err, RV_E_LIMIT, "%d runs were submitted with the key \"%s\"", MAX_SAME, opts->key);
+    int rc = prefix_of_key(run, rv_envelope_fields(env)->user_id, opts->key, OF_RUNS, prefix, err);
+    if (rc == 0)
+        rc = find_run(run, prefix, open, out->run, err);
+    return rc < 0 || out->run[0] ? rc : submit_named(run, env, opts, needs, prefix, out, err);
 }
 
 static int compare_request(void *self, const struct rv_record *r, rv_err **err)
@@ -278,15 +290,31 @@ static int submit_request(struct rv_app_run *run, const rv_envelope *env, const 
 {
     const struct rv_store_scope scope = {run->app->scope.tenant, NULL};
     const struct rv_record_range first = {out->run, 1, 1};
-    enum rv_run_status status = RV_RUN_READY;
-    int rc = id_of_key(run, run->app->scope.user, opts->key, OF_REQUEST, out->run, err);
+    char prefix[RV_ID_MAX];
+    int rc = prefix_of_key(run, run->app->scope.user, opts->key, OF_REQUEST, prefix, err);
 
     if (rc == 0)
-        rc = find_run(run, out->run, &status, err);
-    if (rc == 0)
-        return submit_named(run, env, opts, needs, out, err);
+        rc = find_run(run, prefix, 0, out->run, err);
+    if (rc == 0 && !out->run[0])
+        return submit_named(run, env, opts, needs, prefix, out, err);
     out->is_new = false;
     return rc < 0 ? rc : rv_store_read(run->store, &scope, &first, compare_request, (void *)opts, err);
+}
+
+/* 1: the run is there; 0: it is not. */
+static int is_kept(const struct rv_app_run *run, const char *id, rv_err **err)
+{
+    const struct rv_store_scope scope = {run->app->scope.tenant, NULL};
+    struct rv_run_row row;
+    rv_err *why = NULL;
+    int rc = rv_store_get_run(run->store, &scope, id, &row, &why);
+
+    if (rc < 0 && rc != RV_E_NOT_FOUND)
+        return rv_err_pass(err, why);
+    rv_err_free(why);
+    if (rc == 0)
+        rv_run_row_fini(&row);
+    return rc == 0;
 }
 
 /* In a group. 1: there is a run of the request with that name; 0: there is none. */
@@ -294,7 +322,6 @@ static int find_asked(struct rv_app_run *run, const rv_envelope *env, const char
                       rv_err **err)
 {
     const struct rv_store_scope scope = {run->app->scope.tenant, rv_envelope_fields(env)->user_id};
-    enum rv_run_status status = RV_RUN_READY;
     struct rv_stream_row row;
     rv_err *why = NULL;
     int rc = rv_store_find_stream(run->store, &scope, ask, &row, &why);
@@ -306,7 +333,7 @@ static int find_asked(struct rv_app_run *run, const rv_envelope *env, const char
         return 0;
     snprintf(out->run, sizeof out->run, "%s", row.run);
     rv_stream_row_fini(&row);
-    return find_run(run, out->run, &status, err);
+    return is_kept(run, out->run, err);
 }
 
 static int submit(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *opts,
@@ -327,20 +354,11 @@ static int submit(struct rv_app_run *run, const rv_envelope *env, const struct r
     return keep_and_enqueue(run, env, opts, needs, err);
 }
 
-/* Did another process make the run of the key in between? Then the next attempt finds it. */
-static bool lost_the_race(const struct rv_app_submit *opts, int rc, int *n_lost, rv_err **err)
-{
-    if (rc != RV_E_EXISTS || !opts->key || (*n_lost)++ > 0)
-        return false;
-    rv_err_free(rv_err_steal(err));
-    return true;
-}
-
 /* One transaction, repeated when another one conflicted, or the connection to the server broke. */
 static int submit_whole(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *opts,
                         const struct rv_needs *needs, struct rv_app_submitted *out, rv_err **err)
 {
-    int rc, n_lost = 0;
+    int rc;
 
     do {
         rc = rv_store_begin(run->store, err);
@@ -350,7 +368,7 @@ static int submit_whole(struct rv_app_run *run, const rv_envelope *env, const st
             rv_journal_free(run->journal);
             run->journal = NULL;
         }
-    } while (rc < 0 && (rv_store_wait_again(run->store, err) || lost_the_race(opts, rc, &n_lost, err)));
+    } while (rc < 0 && rv_store_wait_again(run->store, err));
     return rc;
 }
 
