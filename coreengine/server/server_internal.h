@@ -27,7 +27,8 @@ struct srv_stream {
     struct srv_server *server;    /* outlives it */
     struct srv_call *call;        /* the loop's; NULL: the exchange has ended; borrowed */
     bool has_begun;               /* the loop's */
-    atomic_size_t queued, unsent; /* bytes on their way to the loop; bytes that its connection has not sent yet */
+    atomic_size_t queued, unsent; /* bytes on their way to the connection; bytes that it has not sent yet */
+    struct piece *first, *last;   /* the loop's: they wait until the connection has sent what it has; owned */
     atomic_bool is_gone, is_full; /* is_full: the producer waits for on_drain */
     struct srv_loop *loop;        /* where on_gone, on_drain and on_stop are called; of the producer; borrowed */
     void (*on_gone)(void *self);

@@ -4,6 +4,9 @@
 
 #include "coreengine/server/server_internal.h"
 
+#define MAX_AHEAD   ((size_t)64 << 10) /* bytes unsent when a connection gets more: it is never without any */
+#define MAX_WAITING ((size_t)16 << 20) /* bytes that wait for a client that reads: far more than an answer has */
+
 enum step {
     STEP_FIELD,
     STEP_BEGIN,
@@ -17,6 +20,7 @@ enum step {
 };
 struct piece {
     struct srv_message message; /* the first member */
+    struct piece *next;         /* of those that wait */
     struct srv_stream *st;
     enum step step;
     char *bytes; /* owned */
@@ -64,13 +68,14 @@ static void tell(struct srv_stream *st, enum srv_word_of which)
     srv_loop_post(st->loop, &w->message);
 }
 
-static void on_drain(void *self, rv_httpd_exchange *x)
+static void free_piece(struct piece *p)
 {
-    struct srv_stream *st = self;
+    struct srv_stream *st = p->st;
 
-    (void)x;
-    atomic_store(&st->unsent, 0);
-    tell(st, SRV_WORD_DRAIN);
+    rv_err_free(p->err);
+    free(p->bytes);
+    free(p);
+    stream_unref(st);
 }
 
 static void on_stop(void *self, rv_httpd_exchange *x)
@@ -81,10 +86,23 @@ static void on_stop(void *self, rv_httpd_exchange *x)
     tell(st, SRV_WORD_STOP);
 }
 
+static struct piece *take_waiting(struct srv_stream *st)
+{
+    struct piece *p = st->first;
+
+    st->first = p->next;
+    return p;
+}
+
 static void end_call(struct srv_stream *st)
 {
     struct srv_call *c = st->call;
 
+    while (st->first) {
+        struct piece *p = take_waiting(st);
+        atomic_fetch_sub(&st->queued, p->n);
+        free_piece(p);
+    }
     st->call = NULL;
     c->stream = NULL;
     srv_call_free(c);
@@ -102,26 +120,6 @@ static void on_gone(void *self, rv_httpd_exchange *x, enum rv_gone why)
     tell(st, SRV_WORD_GONE);
     rv_httpd_drop(x);
     end_call(st);
-}
-
-struct srv_stream *srv_stream_new(struct srv_call *call, struct srv_loop *loop)
-{
-    struct srv_stream *st = calloc(1, sizeof *st);
-
-    if (!st || !(st->spare = calloc(1, sizeof *st->spare))) {
-        free(st);
-        return NULL;
-    }
-    atomic_init(&st->refs, 2); /* the loop's and the producer's */
-    st->server = call->server;
-    st->call = call;
-    st->loop = loop;
-    call->stream = st;
-    free(call->refusal);
-    call->refusal = NULL;
-    const struct rv_httpd_watch watch = {.on_drain = on_drain, .on_gone = on_gone, .on_stop = on_stop, .self = st};
-    rv_httpd_watch(call->x, &watch);
-    return st;
 }
 
 /* --- from the producer, on the loop --- */
@@ -203,9 +201,30 @@ static void write_bytes(struct srv_stream *st, const struct piece *p)
         tell(st, SRV_WORD_DRAIN);
 }
 
-static void on_piece(struct srv_message *l)
+/* A client that reads more slowly than a model writes gets all of it. True: the piece waits, or was thrown away. */
+static bool waits(struct srv_stream *st, struct piece *p)
 {
-    struct piece *p = (struct piece *)l;
+    bool is_later = st->call && (st->first || atomic_load(&st->unsent) > MAX_AHEAD);
+
+    if (!is_later || (p->step != STEP_BYTES && p->step != STEP_END))
+        return false;
+    if (p->step == STEP_BYTES && atomic_load(&st->queued) > MAX_WAITING + p->n) {
+        atomic_fetch_sub(&st->queued, p->n);
+        on_gone(st, st->call->x, RV_GONE_SLOW);
+        free_piece(p);
+        return true;
+    }
+    if (st->first)
+        st->last->next = p;
+    else
+        st->first = p;
+    st->last = p;
+    return true;
+}
+
+/* Takes the piece. */
+static void do_piece(struct piece *p)
+{
     struct srv_stream *st = p->st;
 
     if (p->step == STEP_MOVE)
@@ -236,10 +255,49 @@ static void on_piece(struct srv_message *l)
         case STEP_MOVE:
             break;
         }
-    rv_err_free(p->err);
-    free(p->bytes);
-    free(p);
+    free_piece(p);
+}
+
+static void on_piece(struct srv_message *l)
+{
+    struct piece *p = (struct piece *)l;
+
+    if (!waits(p->st, p))
+        do_piece(p);
+}
+
+static void on_drain(void *self, rv_httpd_exchange *x)
+{
+    struct srv_stream *st = self;
+
+    (void)x;
+    atomic_fetch_add(&st->refs, 1); /* its end may be among what waits */
+    atomic_store(&st->unsent, 0);
+    while (st->first && atomic_load(&st->unsent) <= MAX_AHEAD)
+        do_piece(take_waiting(st));
+    if (atomic_load(&st->unsent) == 0)
+        tell(st, SRV_WORD_DRAIN);
     stream_unref(st);
+}
+
+struct srv_stream *srv_stream_new(struct srv_call *call, struct srv_loop *loop)
+{
+    struct srv_stream *st = calloc(1, sizeof *st);
+
+    if (!st || !(st->spare = calloc(1, sizeof *st->spare))) {
+        free(st);
+        return NULL;
+    }
+    atomic_init(&st->refs, 2); /* the loop's and the producer's */
+    st->server = call->server;
+    st->call = call;
+    st->loop = loop;
+    call->stream = st;
+    free(call->refusal);
+    call->refusal = NULL;
+    const struct rv_httpd_watch watch = {.on_drain = on_drain, .on_gone = on_gone, .on_stop = on_stop, .self = st};
+    rv_httpd_watch(call->x, &watch);
+    return st;
 }
 
 /* --- what producers call --- */

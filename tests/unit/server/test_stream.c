@@ -13,6 +13,7 @@ size_t __wrap_rv_httpd_write(rv_httpd_exchange *x, rv_str bytes);
 void __wrap_rv_httpd_watch(rv_httpd_exchange *x, const struct rv_httpd_watch *watch);
 
 void __wrap_rv_httpd_drop(rv_httpd_exchange *x);
+void __wrap_rv_httpd_end(rv_httpd_exchange *x);
 void __wrap_rv_httpd_begin_events(rv_httpd_exchange *x, const struct rv_httpd_answer *answer, int retry_ms);
 char *__real_rv_str_dup(rv_str s);
 char *__wrap_rv_str_dup(rv_str s);
@@ -21,11 +22,12 @@ static struct rv_httpd_watch watched;
 static size_t fails_at, n_dropped, n_begun,
     n_fields;      /* fails_at: which copy of a text finds no memory, from 1; 0: none */
 static bool sends; /* the connection sends at once what is written */
-static size_t unsent, n_drains;
+static size_t unsent, n_drains, n_written, n_ended;
 
 size_t __wrap_rv_httpd_write(rv_httpd_exchange *x, rv_str bytes)
 {
     (void)x;
+    n_written += bytes.len;
     unsent += sends ? 0 : bytes.len;
     return unsent;
 }
@@ -40,6 +42,12 @@ void __wrap_rv_httpd_drop(rv_httpd_exchange *x)
 {
     (void)x;
     n_dropped++;
+}
+
+void __wrap_rv_httpd_end(rv_httpd_exchange *x)
+{
+    (void)x;
+    n_ended++;
 }
 
 void __wrap_rv_httpd_begin_events(rv_httpd_exchange *x, const struct rv_httpd_answer *answer, int retry_ms)
@@ -99,7 +107,7 @@ struct played {
 static void set_up(struct played *p)
 {
     sends = false;
-    unsent = n_drains = 0;
+    unsent = n_drains = n_written = n_ended = 0;
     fails_at = n_dropped = n_begun = n_fields = 0;
     *p = (struct played){.call = calloc(1, sizeof *p->call)};
     ck_assert_ptr_nonnull(p->call);
@@ -169,6 +177,50 @@ START_TEST(a_producer_that_waits_is_told_when_all_was_sent_at_once)
 }
 END_TEST
 
+/* It gets all, and the end behind it, in pieces that its connection has room for. */
+START_TEST(a_client_that_reads_slowly_is_not_dropped)
+{
+    struct played p;
+
+    set_up(&p);
+    srv_stream_begin(p.st);
+    for (int i = 0; i < 10; i++)
+        write_kb(p.st, 100);
+    srv_stream_end(p.st);
+    srv_loop_read(&p.server.server_loop);
+    for (size_t i = 1; i <= 10; i++) {
+        ck_assert_uint_eq(n_written, i * 100 * KB);
+        ck_assert_uint_eq(n_ended, 0);
+        unsent = 0;
+        watched.on_drain(watched.self, NULL);
+    }
+    ck_assert_uint_eq(n_ended, 1);
+    ck_assert_uint_eq(n_dropped, 0);
+    srv_loop_read(&p.producer);
+}
+END_TEST
+
+/* What waits goes with its exchange; and more than any answer has is not kept. */
+START_TEST(what_waits_for_a_client_has_an_end)
+{
+    struct played p;
+
+    set_up(&p);
+    srv_stream_begin(p.st);
+    for (int i = 0; i < (_i == 0 ? 3 : 200); i++)
+        write_kb(p.st, 100);
+    srv_loop_read(&p.server.server_loop);
+    ck_assert_uint_eq(n_dropped, (size_t)_i);
+    if (_i == 0)
+        watched.on_gone(watched.self, NULL, RV_GONE_LEFT);
+    ck_assert_uint_eq(n_written, 100 * KB);
+    ck_assert_uint_eq(p.st->queued, 0);
+    srv_stream_end(p.st);
+    srv_loop_read(&p.server.server_loop);
+    srv_loop_read(&p.producer);
+}
+END_TEST
+
 /* Each field is copied for its way to the loop, and there for the answer. */
 START_TEST(a_stream_does_not_begin_without_a_field_of_its_head)
 {
@@ -198,6 +250,8 @@ TCase *stream_case(void)
 
     tcase_add_test(tc, what_is_queued_counts_until_it_is_sent);
     tcase_add_test(tc, a_producer_that_waits_is_told_when_all_was_sent_at_once);
+    tcase_add_test(tc, a_client_that_reads_slowly_is_not_dropped);
+    tcase_add_loop_test(tc, what_waits_for_a_client_has_an_end, 0, 2);
     tcase_add_loop_test(tc, a_stream_does_not_begin_without_a_field_of_its_head, 0, 5);
     return tc;
 }
