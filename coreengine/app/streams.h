@@ -39,7 +39,7 @@ void rv_app_streams_free(rv_app_streams *w);
 struct rv_app_stream_opts {
     const char *id;    /* of the stream's row; copied */
     const char *owner; /* as the row has it; copied */
-    bool no_pieces;    /* pieces are left out: of an answer that is told as a whole */
+    bool is_whole;     /* no client waits for pieces: they are written with the event behind them */
     /** On the writer's thread, in order: these lines are in the store (rc 0; part borrowed, its lines are those of
      * `lines`, which may be taken with rv_buf_steal()); or they are not, and nothing more will be (part NULL). more:
      * that of another stream is called at once behind it. Calls nothing of this header. May be NULL. */

@@ -167,6 +167,14 @@ static int leave(rv_protocol *p, const struct rv_protocol_at *at, size_t mark, r
                                       : "a text is not UTF-8");
 }
 
+void proto_answer_id(const rv_protocol *p, const char *prefix, char out[PROTO_MAX_ANSWER_ID])
+{
+    int n = snprintf(out, PROTO_MAX_ANSWER_ID, "%s%.400s", prefix, p->opts.run_id);
+
+    if (p->opts.ordinal > 1)
+        snprintf(out + n, PROTO_MAX_ANSWER_ID - (size_t)n, "%c%lld", RV_PROTOCOL_ORDINAL, (long long)p->opts.ordinal);
+}
+
 /* What was told before the beginning was told in another stream: its calls are known, and nothing else is open.
  */
 static void forget(rv_protocol *p)
@@ -187,7 +195,7 @@ static void forget(rv_protocol *p)
     p->n_usage = p->n_questions = p->n_told_calls = 0;
     p->sequence = p->n_items = 0;
     p->text_item = -1;
-    p->said_role = false;
+    p->said_role = p->sink.has_said = false;
     rv_buf_clear(&p->said);
     rv_buf_clear(&p->thoughts);
 }

@@ -23,12 +23,11 @@ static uint32_t hash(const char *text)
 
 static void head(rv_protocol *p, const char *object)
 {
-    char id[512];
+    char id[PROTO_MAX_ANSWER_ID];
 
+    proto_answer_id(p, is_remlight(p) ? "" : "chatcmpl-", id);
     if (is_remlight(p)) /* eight digits, as it has them */
-        snprintf(id, sizeof id, "chatcmpl-%08x", (unsigned)hash(p->opts.run_id));
-    else
-        snprintf(id, sizeof id, "chatcmpl-%.400s", p->opts.run_id);
+        snprintf(id, sizeof id, "chatcmpl-%08x", (unsigned)hash(id));
     rv_jw_obj(&p->w);
     rv_jw_kv_text(&p->w, "id", id);
     rv_jw_kv_text(&p->w, "object", object);
@@ -312,11 +311,12 @@ static void write_error(rv_protocol *p, const struct rv_protocol_end *end)
     rv_jw_obj_end(&p->w);
 }
 
-/* The answer as it is kept; with the questions that came behind it as it was told. */
+/* The answer as it is kept. With the questions that came behind it as it was told; and a later one of the run, as what
+ * is kept has the words of those before it, too. */
 static void whole(rv_protocol *p, const struct rv_protocol_end *end)
 {
-    bool asks = end->status == RV_RUN_INTERRUPTED && p->n_questions > 0;
-    rv_str words = end->text.len > 0 && !asks ? end->text : rv_buf_str(&p->said);
+    bool asks = end->status == RV_RUN_INTERRUPTED && p->n_questions > 0, is_first = p->opts.ordinal <= 1;
+    rv_str words = end->text.len > 0 && is_first && !asks ? end->text : rv_buf_str(&p->said);
 
     p->w = rv_jw_on(p->out);
     head(p, "chat.completion");

@@ -28,13 +28,15 @@ const char *rv_protocol_text(enum rv_protocol_kind kind); /* "ag-ui"; NULL: none
     ((size_t)128 << 10) /* bytes of text in one event; more is split: an event stays below 1 MB */
 #define RV_PROTOCOL_MAX_OUT   ((size_t)64 << 20) /* a ceiling for the buffer that a call appends to: it is in memory */
 #define RV_PROTOCOL_MAX_CALLS 4096               /* calls, agents and open parts of one stream: they are in memory */
-#define RV_PROTOCOL_RESPONSE  "resp_"            /* before the id of the run: the id of a response of RESPONSES */
+#define RV_PROTOCOL_RESPONSE  "resp_"            /* before the id of an answer: the id of a response of RESPONSES */
+#define RV_PROTOCOL_ORDINAL   '~' /* between the run's id and a number: the id of a later answer of the run */
 
 /* How a stream is written. Texts are borrowed until the encoder is freed. */
 struct rv_protocol_opts {
     enum rv_protocol_kind kind;
     bool is_whole;             /* one JSON object at the end instead of a stream; not AG-UI */
     const char *run_id;        /* reeve's; ids of messages begin with it. Never NULL */
+    int64_t ordinal;           /* which answer of the run this is, from 1; 0: the first */
     const char *session_id;    /* AG-UI: threadId. Never NULL */
     const char *client_run_id; /* AG-UI: runId of the request; NULL: run_id */
     const char *parent_run_id; /* AG-UI; NULL: none */

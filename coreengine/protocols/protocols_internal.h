@@ -131,6 +131,11 @@ struct rv_protocol {
     const char *responding; /* REMLIGHT: the asked agent that spoke last; NULL: none; borrowed from an owner */
 };
 
+/* frame.c */
+/** The prefix and the id of the answer, which is the run's, and of a later answer has its ordinal. */
+#define PROTO_MAX_ANSWER_ID 512 /* bytes: a prefix, a run's id and two numbers */
+void proto_answer_id(const rv_protocol *p, const char *prefix, char out[PROTO_MAX_ANSWER_ID]);
+
 /* block.c */
 void proto_block(rv_protocol *p, const char *event); /* event NULL: the block has no name; "data: " follows */
 void proto_block_end(rv_protocol *p);

@@ -4,14 +4,14 @@
 
 #include "coreengine/protocols/protocols_internal.h"
 
-#define MAX_ID 512 /* bytes: a run's id and a number */
+#define MAX_ID PROTO_MAX_ANSWER_ID
 
 static const char *id_of(const rv_protocol *p, const char *prefix, int64_t n, char out[MAX_ID])
 {
-    if (n < 0)
-        snprintf(out, MAX_ID, "%s%.400s", prefix, p->opts.run_id);
-    else
-        snprintf(out, MAX_ID, "%s%.400s_%lld", prefix, p->opts.run_id, (long long)n);
+    proto_answer_id(p, prefix, out);
+    size_t len = strlen(out);
+    if (n >= 0)
+        snprintf(out + len, MAX_ID - len, "_%lld", (long long)n);
     return out;
 }
 

@@ -237,24 +237,37 @@ static int ask_pipeline(struct srv_call *c, struct srv_turn_ask *a, rv_err **err
     return srv_run_of_model(c, a->req.model, rv_buf_str(&a->req.text), &a->opts, &a->model_run, err);
 }
 
+/* The run that an answer is of: its id, in front of a number. False: it cannot be one. */
+static bool run_of(const char *answer, char out[RV_STORE_MAX_ID + 1])
+{
+    const char *mark = strrchr(answer, RV_PROTOCOL_ORDINAL);
+    size_t n = mark && rv_is_digit(mark[1]) ? (size_t)(mark - answer) : strlen(answer);
+
+    if (n > RV_STORE_MAX_ID)
+        return false;
+    snprintf(out, RV_STORE_MAX_ID + 1, "%.*s", (int)n, answer);
+    return true;
+}
+
 /* The session of the run that a response is of. RV_E_NOT_FOUND: the caller has no such response. */
 static int session_of(struct srv_call *c, const char *response, char out[RV_STORE_MAX_ID + 1], rv_err **err)
 {
     const size_t n = strlen(RV_PROTOCOL_RESPONSE);
+    char id[RV_STORE_MAX_ID + 1];
     struct rv_stream_row stream;
     struct rv_run_row run;
     rv_err *cause = NULL;
 
     out[0] = '\0';
-    if (strncmp(response, RV_PROTOCOL_RESPONSE, n) != 0)
+    if (strncmp(response, RV_PROTOCOL_RESPONSE, n) != 0 || !run_of(response + n, id))
         return RV_E_NOT_FOUND;
-    int rc = rv_store_get_run(c->store, &c->app.scope, response + n, &run, &cause);
+    int rc = rv_store_get_run(c->store, &c->app.scope, id, &run, &cause);
     if (rc == 0) {
         snprintf(out, RV_STORE_MAX_ID + 1, "%s", run.session ? run.session : "");
         rv_run_row_fini(&run);
     } else if (rc == RV_E_NOT_FOUND) { /* its turn may be about to begin */
         rv_err_free(rv_err_steal(&cause));
-        rc = rv_store_find_last_stream(c->store, &c->app.scope, response + n, &stream, &cause);
+        rc = rv_store_find_last_stream(c->store, &c->app.scope, id, &stream, &cause);
         if (rc == 0) {
             snprintf(out, RV_STORE_MAX_ID + 1, "%s", stream.session ? stream.session : "");
             rv_stream_row_fini(&stream);

@@ -180,7 +180,7 @@ static int open_log(struct turn *t, rv_err **err)
     rv_buf_add_str(&line, rv_buf_str(&a->open));
     rv_buf_putc(&line, '\n');
     const struct rv_app_stream_opts how = {
-        .id = id, .owner = t->all->owner, .no_pieces = a->opts.is_whole, .on_kept = on_kept, .self = t};
+        .id = id, .owner = t->all->owner, .is_whole = a->opts.is_whole, .on_kept = on_kept, .self = t};
     const struct rv_stream_part part = {.first = 1, .at_us = a->open_us, .lines = rv_buf_str(&line)};
     if (!t->view)
         t->view = srv_view_new(NULL);

@@ -247,6 +247,7 @@ static int read_opts(json_object *json, struct rv_protocol_opts *o, rv_err **err
             found = i;
     *o = (struct rv_protocol_opts){.is_whole = is_set(json, "whole"),
                                    .run_id = rv_json_text_or(json, "run", NULL),
+                                   .ordinal = number_of(json, "stream"),
                                    .session_id = rv_json_text_or(json, "session", NULL),
                                    .client_run_id = rv_json_text_or(json, "client_run", NULL),
                                    .parent_run_id = rv_json_text_or(json, "parent_run", NULL),

@@ -144,4 +144,42 @@ equal((await bring(other, '/v1/chat/completions', {...model, messages: [{role: '
 const went = await bring(other, '/v1/chat/completions', {...model, messages: [...where, ...results]})
 equal(went.status === 200 && JSON.parse(went.text).choices[0].message.content, 'Back again.', 'which names no session')
 equal(await other.stop(), 0, 'it ends as it should')
+
+// --- each answer of a talk has an id of its own, and the words that were said in it alone, whole and as a stream
+const maps = `
+    - {text: Look., tool_calls: [{id: m1, name: show_map, arguments: {at: Bonn}}]}
+    - {text: Again., tool_calls: [{id: m2, name: show_map, arguments: {at: Ulm}}]}
+    - {text: There it is.}`
+const words = file('words.yaml', `models:\n  guide:${maps.repeat(4)}\n`)
+const twice = await serve('words.db', ['--schema-dir', `${scratch}/agents`, '--script', words])
+const reader = new OpenAI({baseURL: twice.url + '/v1', apiKey: 'none', maxRetries: 0})
+const create = async (how, whole) => {
+  if (whole) return reader.responses.create(how)
+  return reader.responses.stream(how).finalResponse()
+}
+const chunks = async (how, whole) => (whole ? reader.chat.completions.create(how) : reader.chat.completions.stream(how).finalChatCompletion())
+for (const whole of [true, false]) {
+  const what = whole ? 'whole' : 'as a stream'
+  const heard = []
+  let asks = [{role: 'user', content: `Where, ${what}?`}]
+  for (let i = 0; i < 3; i++) {
+    const r = await chunks({...model, messages: asks}, whole)
+    heard.push([r.id.replace(/^chatcmpl-env_[0-9a-f]+/, ''), r.choices[0].message.content])
+    asks = [...asks, r.choices[0].message, ...(r.choices[0].message.tool_calls ?? []).map((c) => ({role: 'tool', tool_call_id: c.id, content: 'shown'}))]
+  }
+  equal(heard, [['', 'Look.'], ['~2', 'Again.'], ['~3', 'There it is.']], `completions ${what}`)
+}
+for (const whole of [true, false]) {
+  const what = whole ? 'whole' : 'as a stream'
+  const heard = []
+  let previous, input = 'Where?'
+  for (let i = 0; i < 3; i++) {
+    const r = await create({model: 'guide', tools: map.map((t) => ({type: 'function', ...t.function})), input, previous_response_id: previous}, whole)
+    heard.push([r.id.replace(/^resp_env_[0-9a-f]+/, ''), r.output[0].id.replace(/^msg_env_[0-9a-f]+/, ''), r.output_text])
+    previous = i === 1 ? r.id.replace(/~2$/, '') : r.id // as ids were before
+    input = r.output.filter((o) => o.type === 'function_call').map((o) => ({type: 'function_call_output', call_id: o.call_id, output: 'shown'}))
+  }
+  equal(heard, [['', '_0', 'Look.'], ['~2', '~2_0', 'Again.'], ['~3', '~3_0', 'There it is.']], `responses ${what}`)
+}
+equal(await twice.stop(), 0, 'it ends as it should')
 finish('client_tools')

@@ -482,7 +482,7 @@ void rv_app_stream_on_delta(rv_app_stream *st, const char *stage, const struct r
     bool is_text =
         d->kind == RV_LLM_DELTA_TEXT || d->kind == RV_LLM_DELTA_THINKING || d->kind == RV_LLM_DELTA_TOOL_ARGUMENTS;
 
-    if (st->opts.no_pieces || d->kind == RV_LLM_DELTA_USAGE || d->kind == RV_LLM_DELTA_FINISH)
+    if (d->kind == RV_LLM_DELTA_USAGE || d->kind == RV_LLM_DELTA_FINISH)
         return; /* no client is told these */
     pthread_mutex_lock(&st->writer->lock);
     if (is_text) {
@@ -492,7 +492,8 @@ void rv_app_stream_on_delta(rv_app_stream *st, const char *stage, const struct r
     } else {
         add_other(st, stage, from, d);
     }
-    list(st->writer, st, !st->has_told);
+    if (!st->opts.is_whole || st->lines.len > MAX_HELD)
+        list(st->writer, st, !st->has_told);
     st->has_told = true;
     pthread_mutex_unlock(&st->writer->lock);
 }
