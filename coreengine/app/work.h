@@ -66,6 +66,10 @@ RV_MUST_CHECK int rv_app_submit(struct rv_app_run *run, const rv_envelope *env, 
  *  false when that was queued already. RV_E_LIMIT: the answer is too long for a task. */
 RV_MUST_CHECK int rv_app_enqueue(rv_store *store, const struct rv_store_scope *scope, const char *run,
                                  const struct rv_response *answer, bool *is_new, rv_err **err);
+/** Ask that a run be cancelled. The process that drives it does so; one that waits, or that no process drives, a worker
+ *  ends. RV_E_STATE: it is over. */
+RV_MUST_CHECK int rv_app_enqueue_cancel(rv_store *store, const struct rv_store_scope *scope, const char *run,
+                                        rv_err **err);
 
 /* What a run of the store waits for in the queue. */
 struct rv_app_queued {

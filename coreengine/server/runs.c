@@ -511,15 +511,8 @@ static void write_done(struct srv_call *c, const char *run, const char *what)
 
 int srv_run_cancel(struct srv_call *c, rv_err **err)
 {
-    struct rv_run_row row;
-    int rc = rv_store_get_run(c->store, &c->app.scope, c->args[0], &row, err);
+    int rc = rv_app_enqueue_cancel(c->store, &c->app.scope, c->args[0], err);
 
-    if (rc < 0)
-        return rc;
-    rc = rv_store_request_cancel(c->store, &c->app.scope, c->args[0], srv_now_us(), err);
-    if (rc == 0 && !row.owner) /* no process drives it: a worker ends it */
-        rc = rv_app_enqueue(c->store, &c->app.scope, c->args[0], NULL, NULL, err);
-    rv_run_row_fini(&row);
     if (rc == 0)
         write_done(c, c->args[0], "cancel_requested");
     return rc;

@@ -2,6 +2,7 @@
 #include "coreengine/app/chat.h"
 #include "coreengine/app/app_internal.h"
 #include "coreengine/app/chat/chat_internal.h"
+#include "coreengine/app/work.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -226,6 +227,14 @@ static int delete_with_runs(rv_store *store, const struct rv_store_scope *owner,
     return rc;
 }
 
+/* One that waits, or that no process drives, is ended by a worker. */
+static void hurry(rv_store *store, const struct rv_store_scope *owner, const char *run)
+{
+    RV_IGNORE(
+        rv_app_enqueue_cancel(store, owner, run, RV_CODE_ONLY("the request is kept: no answer is taken any more")),
+        "the request is kept: no answer is taken any more");
+}
+
 int rv_chat_delete_session(rv_store *store, const struct rv_store_scope *scope, const char *id, int64_t now_us,
                            size_t *n_cancelled, rv_err **err)
 {
@@ -244,6 +253,8 @@ int rv_chat_delete_session(rv_store *store, const struct rv_store_scope *scope, 
     } while (rc < 0 && rv_store_wait_again(store, err));
     if (rc == 0 && n_cancelled)
         *n_cancelled = u.n;
+    for (size_t i = 0; i < u.n && rc == 0; i++)
+        hurry(store, &owner, u.ids[i]);
     unfinished_fini(&u);
     rv_session_row_fini(&row);
     return rc;

@@ -221,9 +221,7 @@ void app_mcp_cancel_run(const struct rv_app_mcp_at *at, const char *run)
 
     if (rc == 0) {
         if (!rv_run_status_is_final(row.status))
-            rc = rv_store_request_cancel(store, &at->app->scope, run, rv_app_now_us(), &why);
-        if (rc == 0 && !rv_run_status_is_final(row.status) && !row.owner) /* no process drives it: a worker ends it */
-            rc = rv_app_enqueue(store, &at->app->scope, run, NULL, NULL, &why);
+            rc = rv_app_enqueue_cancel(store, &at->app->scope, run, &why);
         rv_worker_tell(at->worker);
         rv_run_row_fini(&row);
     }

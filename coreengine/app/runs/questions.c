@@ -17,8 +17,15 @@ bool rv_app_answers(enum rv_interrupt_kind kind, json_object *data, const struct
            (kind != RV_INTERRUPT_AGENT_REVIEW || r->decision.ptr);
 }
 
+int rv_app_fail_cancelled(rv_err **err)
+{
+    return RV_FAIL(err, RV_E_STATE, "the run is to be cancelled, so it takes no answer any more");
+}
+
 int rv_app_check_answer(const struct rv_app_question *q, const struct rv_response *r, rv_err **err)
 {
+    if (q->is_given_up)
+        return rv_app_fail_cancelled(err);
     int rc = r->cancelled ? rv_answer_check_cancel(r, err) : rv_answer_check(q->kind, q->data, r, err);
 
     return rc < 0 || r->cancelled || !rv_interrupt_asks_input(q->kind, q->data) ? rc : rv_input_check(q->data, r, err);
@@ -228,7 +235,7 @@ int rv_app_find_question(rv_store *store, const struct rv_store_scope *scope, co
 {
     struct search s = {.wanted = wanted, .out = out};
 
-    *out = (struct rv_app_question){.text = RV_BUF_INIT(MAX_ASK)};
+    *out = (struct rv_app_question){.text = RV_BUF_INIT(MAX_ASK), .is_given_up = row->cancel_requested};
     int rc = rv_store_list_pending(store, scope, row->id, take_question, &s, err);
     if (rc == 0 && !s.found && wanted.ptr && row->status == RV_RUN_RUNNING)
         rc = look_into_journal(store, scope, row, &s, err);

@@ -474,6 +474,22 @@ int app_work_enqueue_row(rv_store *store, const struct rv_run_row *row, const st
     return rc < 0 ? RV_WRAP(err, rc, "queue run \"%s\"", row->id) : 0;
 }
 
+int rv_app_enqueue_cancel(rv_store *store, const struct rv_store_scope *scope, const char *run, rv_err **err)
+{
+    struct rv_run_row row;
+
+    int rc = rv_store_request_cancel(store, scope, run, rv_app_now_us(), err);
+    if (rc == 0) /* read behind the request: who drives the run until then sees it, or has given the run up */
+        rc = rv_store_get_run(store, scope, run, &row, err);
+    if (rc < 0)
+        return rc;
+    bool is_driven = row.owner && row.status != RV_RUN_INTERRUPTED;
+    if (!is_driven && !rv_run_status_is_final(row.status))
+        rc = app_work_enqueue_row(store, &row, NULL, 0, NULL, err);
+    rv_run_row_fini(&row);
+    return rc;
+}
+
 int rv_app_enqueue(rv_store *store, const struct rv_store_scope *scope, const char *run,
                    const struct rv_response *answer, bool *is_new, rv_err **err)
 {
