@@ -13,8 +13,6 @@
 #include "coreengine/server/chats_internal.h"
 #include "coreengine/server/turns_internal.h"
 
-#define MAX_PARKED 1000 /* turns that wait for an answer, with their chats: in memory; the oldest is read again */
-
 /* --- the messages --- */
 
 struct note {
@@ -106,7 +104,7 @@ static void on_grace_closed(uv_handle_t *h)
     free(h);
 }
 
-static void end_grace(struct turn *t)
+void srv_turn_end_grace(struct turn *t)
 {
     if (t->grace)
         uv_close((uv_handle_t *)t->grace, on_grace_closed);
@@ -121,7 +119,7 @@ static void free_turn(struct turn *t)
         int rc = RV_FAIL(&err, RV_E_UNAVAILABLE, "the server ends");
         srv_stream_fail(t->st, rc, err);
     }
-    end_grace(t);
+    srv_turn_end_grace(t);
     srv_turn_close_log(t, RV_APP_STREAM_GIVES);
     srv_view_free(t->view);
     rv_app_user_chat_free(t->user_chat);
@@ -140,20 +138,6 @@ void srv_turn_end(struct turn *t)
     maybe_close(all);
 }
 
-void srv_turn_park(struct turn *t)
-{
-    struct turn *oldest = NULL;
-
-    if (t->all->n_parked >= MAX_PARKED)
-        for (struct turn *o = t->all->turns; o; o = o->next)
-            oldest = o->is_parked ? o : oldest;
-    if (oldest)
-        srv_turn_end(oldest);
-    t->is_parked = true;
-    t->all->n_parked++;
-    end_grace(t);
-}
-
 /* --- what its clients do --- */
 
 static void cancel(struct turn *t)
@@ -166,7 +150,7 @@ static void on_grace(uv_timer_t *timer)
 {
     struct turn *t = timer->data;
 
-    end_grace(t);
+    srv_turn_end_grace(t);
     if (!t->st && t->n_others == 0)
         cancel(t);
 }
@@ -223,7 +207,7 @@ static void on_other(struct srv_message *l)
         t = t->next;
     if (t && o->comes) {
         t->n_others++;
-        end_grace(t);
+        srv_turn_end_grace(t);
     } else if (t && t->n_others > 0 && --t->n_others == 0) {
         no_client(t);
     }

@@ -54,6 +54,9 @@ struct srv_turns {
 /** Of the list; NULL: it is over. */
 struct turn *srv_turn_of(const struct srv_turns *all, int64_t serial);
 void srv_turn_end(struct turn *t);
+void srv_turn_end_grace(struct turn *t); /* nothing waits for its client to come back */
+
+/* --- parked.c: turns that wait for an answer --- */
 /** It keeps its chat; its stream has ended, and no client listens until an answer comes. */
 void srv_turn_park(struct turn *t);
 
