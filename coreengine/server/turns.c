@@ -314,7 +314,9 @@ static int answer_parked(struct turn *fresh, struct turn *parked, rv_err **err)
     for (size_t i = 0; i < fresh->ask->req.n_answers; i++)
         if (strcmp(fresh->ask->req.answers[i].interrupt_id, parked->interrupt_id) == 0)
             response = fresh->ask->req.answers[i].response;
-    int rc = rv_chat_check_answer(rv_app_user_chat_of(parked->user_chat), &response, err);
+    int rc = srv_turn_check_wanted(parked, err);
+    if (rc == 0)
+        rc = rv_chat_check_answer(rv_app_user_chat_of(parked->user_chat), &response, err);
     if (rc < 0)
         return rc;
     struct srv_turn_ask *ask = parked->ask; /* the chat borrows from it: only the request changes */

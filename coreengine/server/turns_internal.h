@@ -57,8 +57,10 @@ void srv_turn_end(struct turn *t);
 void srv_turn_end_grace(struct turn *t); /* nothing waits for its client to come back */
 
 /* --- parked.c: turns that wait for an answer --- */
-/** It keeps its chat; its stream has ended, and no client listens until an answer comes. */
+/** It keeps its chat, and gives its run back; its stream has ended, and no client listens until an answer comes. */
 void srv_turn_park(struct turn *t);
+/** May it get an answer? RV_E_STATE: its run is to be cancelled. */
+RV_MUST_CHECK int srv_turn_check_wanted(const struct turn *parked, rv_err **err);
 
 /* --- turn.c: what a client is sent, from what happens --- */
 /** The model goes on, unless the client or the store has too much to take. */

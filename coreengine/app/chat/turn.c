@@ -544,6 +544,13 @@ int rv_chat_begin(rv_chat *chat, rv_str message, const struct rv_response *respo
     return response ? reply(chat, response, true, err) : say(chat, message, true, err);
 }
 
+int rv_chat_release(rv_chat *chat, rv_err **err)
+{
+    if (!chat->waits || chat->step != CHAT_RESTS || !chat->journal)
+        return 0;
+    return rv_journal_release(chat->journal, err);
+}
+
 void rv_chat_read_on(rv_chat *chat)
 {
     if (chat->exec && chat->step != CHAT_RESTS)

@@ -1,0 +1,63 @@
+// Turns that wait, that are refused, repeated and cancelled: by the same process, by a worker and by another server.
+import http from 'node:http'
+import {once} from 'node:events'
+import {randomUUID} from 'node:crypto'
+import {join} from 'node:path'
+import {call, check, equal, file, finish, scratch, serve} from './kit.mjs'
+
+// A provider that says what the last message asks for.
+const asked = [] // what came, newest last
+const provider = http.createServer(async (q, r) => {
+  let sent = ''
+  for await (const bytes of q) sent += bytes
+  sent = JSON.parse(sent)
+  asked.push(sent)
+  const text = sent.messages.at(-1).content
+  const tell = (delta, finish_reason = null) => r.write('data: ' + JSON.stringify({id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{index: 0, delta, finish_reason}]}) + '\n\n')
+  r.writeHead(200, {'content-type': 'text/event-stream'})
+  const calls = text === 'wipe it' && [{index: 0, id: 'c1', type: 'function', function: {name: 'wipe', arguments: '{"path":"/tmp/x"}'}}]
+  tell({role: 'assistant', content: calls ? 'I will.' : `So: ${text}`, ...(calls && {tool_calls: calls})})
+  tell({}, calls ? 'tool_calls' : 'stop')
+  r.end('data: [DONE]\n\n')
+}).listen(0, '127.0.0.1')
+await once(provider, 'listening')
+const env = {OPENAI_API_KEY: 'k', OPENAI_BASE_URL: `http://127.0.0.1:${provider.address().port}/v1`}
+
+file('agents/boss.yaml', 'kind: agent\nname: boss\ndescription: Answers.\nmodel: openai:gpt-4.1\ntools:\n  - name: wipe\n')
+const script = file('turns.yaml', 'tools:\n  wipe: {risk: destructive, calls: [{result: {wiped: true}}]}\n')
+const args = ['--schema-dir', join(scratch, 'agents'), '--script', script, '--client-grace', 'never']
+const name = {'x-agent-schema-name': 'boss'}
+const body = (id, text, more = {}) => ({threadId: id, runId: randomUUID(), protocolVersion: '1.0', messages: [{id: randomUUID(), role: 'user', content: text}], ...more})
+const say = (server, id, sent) => call(server, 'POST', `/chat/${id}`, sent, name)
+const events = (r) => r.text.split('\n').filter((l) => l.startsWith('data: ')).map((l) => JSON.parse(l.slice(6)))
+const answer = (id, question, payload = {approved: true}) => ({...body(id, ''), messages: [], resume: [{interruptId: question, status: 'resolved', payload}]})
+
+// A turn that waits with a question: {session, run, question}.
+async function ask(server) {
+  const session = randomUUID()
+  const r = await say(server, session, body(session, 'wipe it'))
+  return {session, run: r.headers.get('x-run-id'), question: events(r).at(-1).outcome.interrupts[0].id}
+}
+const over = async (server, run) => (await call(server, 'GET', `/runs/${run}/events`)).text // comes when the run has ended
+
+let server = await serve('turns.db', args, env)
+
+// --- a turn that waits is cancelled ---
+let w = await ask(server)
+equal((await call(server, 'POST', `/runs/${w.run}/cancel`)).status, 202, 'a turn that waits is cancelled')
+equal((await say(server, w.session, answer(w.session, w.question))).status, 409, 'its question takes no answer any more')
+check(!(await over(server, w.run)).includes('wiped'), 'so its tool is not called')
+equal((await call(server, 'GET', `/runs/${w.run}`)).json.status, 'cancelled', 'and it ends, with no answer')
+w = await ask(server)
+equal((await call(server, 'DELETE', `/sessions/${w.session}`)).json, {deleted: true, runs_to_be_cancelled: 1}, 'the session of a turn that waits is deleted')
+equal((await say(server, w.session, answer(w.session, w.question))).status, 409, 'then its question takes no answer either')
+check(!(await over(server, w.run)).includes('wiped'), 'and its tool is not called')
+
+// --- an answer by another way ---
+w = await ask(server)
+equal((await call(server, 'POST', `/runs/${w.run}/answer`, {approved: true})).status, 202, 'an answer that is not of the chat')
+check((await over(server, w.run)).includes('wiped'), 'is taken by a worker')
+check(!server.err().includes('put off'), 'which waits for no lease', server.err())
+
+equal(await server.stop(), 0, 'it ends as it should')
+finish('turns')
