@@ -153,66 +153,6 @@ static int read_lines(struct rejoin *r, rv_err **err)
 
 /* --- the end that its process could not write --- */
 
-struct words {
-    const char *run;
-    rv_buf *text;
-};
-
-static int add_words(void *self, const struct rv_message *m, rv_err **err)
-{
-    struct words *w = self;
-
-    if (!m->run_id || strcmp(m->run_id, w->run) != 0 || !m->type || strcmp(m->type, "assistant") != 0 ||
-        m->content.len == 0)
-        return 0;
-    if (w->text->len > 0)
-        rv_buf_puts(w->text, "\n\n");
-    rv_buf_add_str(w->text, m->content);
-    return rv_buf_check(w->text, "the words of an answer", err);
-}
-
-/* A run of no session has none. The end of a stream is kept for good, so that it waits for what cannot be read now. */
-static int read_words(struct rejoin *r, rv_buf *text, rv_err **err)
-{
-    const struct rv_message_filter filter = {.newest_first = false};
-    struct words words = {r->ask.run, text};
-    rv_err *cause = NULL;
-
-    if (!r->past.row.session || !r->past.row.session[0])
-        return 0;
-    int rc =
-        rv_store_read_messages(r->all->reader.store, &r->scope,
-                               &(const struct rv_messages_of){r->past.row.session, &filter}, add_words, &words, &cause);
-    if (rc != RV_E_NOT_FOUND)
-        return rc < 0 ? rv_err_pass(err, cause) : 0;
-    rv_err_free(cause);
-    return 0;
-}
-
-static int write_end(struct rejoin *r, rv_buf *out, rv_err **err)
-{
-    struct rv_protocol_end end = {.status = r->past.row.status, .finish = RV_UNSET};
-    rv_buf text = RV_BUF_INIT(RV_LLM_MAX_REPLY);
-    json_object *done = NULL, *usage = NULL;
-    rv_jw w = rv_jw_on(out);
-
-    int rc = rv_app_read_event(rv_buf_str(&r->done), &done, err);
-    if (rc == 0)
-        rc = read_words(r, &text, err);
-    if (rc == 0) {
-        end.error = rv_json_text_or(done, "error", end.error);
-        end.code = rv_json_text_or(done, "code", end.code);
-        if (json_object_object_get_ex(done, "usage", &usage))
-            RV_IGNORE(rv_usage_read_json(usage, &end.usage), "nothing was used");
-        end.text = rv_buf_str(&text);
-        rv_protocol_end_write(&end, &w);
-        rc = rv_buf_check(out, "the end of a stream", err);
-    }
-    json_object_put(done);
-    rv_buf_fini(&text);
-    return rc;
-}
-
 static int finish(struct rejoin *r, const struct rv_stream_row *row, rv_err **err)
 {
     const struct rv_app_stream_opts how = {.id = row->id, .owner = r->all->reader.server->owner};
@@ -220,7 +160,7 @@ static int finish(struct rejoin *r, const struct rv_stream_row *row, rv_err **er
     rv_app_stream *log = NULL;
     char number[32];
 
-    int rc = write_end(r, &json, err);
+    int rc = srv_lost_end_write(r->all->reader.store, &r->scope, &r->past.row, rv_buf_str(&r->done), &json, err);
     if (rc == 0) /* made first: what fails behind the taking would leave a stream that no process ends */
         rc = rv_app_stream_new(r->all->reader.server->streams, &how, &log, err);
     if (rc == 0)
@@ -416,44 +356,6 @@ static void on_stop(void *self)
 
 /* --- the beginning --- */
 
-static int hand_over(struct srv_rejoins *all, const struct rv_store_scope *scope, const struct srv_turn_ask *ask,
-                     rv_err **err)
-{
-    struct rv_app_question q = {.n = 0};
-    struct rv_run_row row;
-    bool is_new = false;
-    int rc = rv_store_get_run(all->reader.store, scope, ask->run, &row, err);
-
-    if (rc < 0)
-        return rc;
-    rc = RV_E_NOT_FOUND;
-    for (size_t i = 0; i < ask->req.n_answers && rc == RV_E_NOT_FOUND; i++) {
-        struct rv_response r = ask->req.answers[i].response;
-        bool is_last = i + 1 == ask->req.n_answers;
-        rv_err *cause = NULL;
-        rv_app_question_fini(&q);
-        rc = rv_app_find_question(all->reader.store, scope, &row, rv_str_of(ask->req.answers[i].interrupt_id), &q,
-                                  &cause);
-        if (rc == 0)
-            rc = rv_app_check_answer(&q, &r, &cause);
-        if (rc == 0)
-            rc = rv_app_check_arguments(all->reader.store, scope, &row, &q, &r, &cause);
-        if (rc == 0) {
-            r.interrupt_id = rv_str_of(q.id);
-            rc = rv_app_enqueue(all->reader.store, scope, ask->run, &r, &is_new, &cause);
-        }
-        if (rc < 0 && (rc != RV_E_NOT_FOUND || is_last))
-            rc = rv_err_pass(err, cause);
-        else
-            rv_err_free(cause);
-    }
-    if (rc == 0 && !is_new)
-        rc = RV_FAIL(err, RV_E_STATE, "an answer to this question waits already");
-    rv_app_question_fini(&q);
-    rv_run_row_fini(&row);
-    return rc;
-}
-
 static int open_rejoin(struct rejoin *r, struct srv_turn_ask *answer, rv_err **err)
 {
     r->scope = (struct rv_store_scope){r->ask.tenant, r->ask.has_user ? r->ask.user : NULL};
@@ -468,7 +370,7 @@ static int open_rejoin(struct rejoin *r, struct srv_turn_ask *answer, rv_err **e
         return RV_FAIL(err, RV_E_NOMEM, "go on with a stream");
     int rc = srv_turns_come(r->all->reader.server->turns, r->ask.run, &r->leave, err);
     r->is_handed_over = answer != NULL;
-    return rc == 0 && answer ? hand_over(r->all, &r->scope, answer, err) : rc;
+    return rc == 0 && answer ? srv_answer_hand_over(r->all->reader.store, &r->scope, answer, err) : rc;
 }
 
 static void on_ask(struct srv_message *l)

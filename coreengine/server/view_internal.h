@@ -55,6 +55,11 @@ RV_MUST_CHECK int srv_turn_is_unbegun(struct srv_call *c, const struct rv_stream
 /** A run whose process died is queued at once, as a client waits for it. */
 void srv_run_hurry(struct srv_call *c, const char *id);
 
+/* --- lost_end.c --- */
+/** The end of a stream whose process could not write it, appended. event: the last `done` of the run. */
+RV_MUST_CHECK int srv_lost_end_write(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *run,
+                                     rv_str event, rv_buf *out, rv_err **err);
+
 /* --- rejoin.c: streams of turns that clients come back to, from the store, on a loop --- */
 /** On the loop. */
 void srv_rejoins_ask(struct srv_rejoins *r, struct srv_call *c, const struct srv_rejoin_ask *ask);
