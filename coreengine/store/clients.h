@@ -62,6 +62,8 @@ struct rv_new_stream_part {
 RV_MUST_CHECK int rv_store_add_stream_part(rv_store *s, const struct rv_new_stream_part *part,
                                            struct rv_stream_tail *tail, int64_t *first, rv_err **err);
 RV_MUST_CHECK int rv_store_end_stream(rv_store *s, const char *id, const char *owner, int64_t now_us, rv_err **err);
+/** One whose turn did not begin: it has its first line at most. One of another owner, or that has ended, stays. */
+RV_MUST_CHECK int rv_store_delete_stream(rv_store *s, const char *id, const char *owner, rv_err **err);
 struct rv_stream_part {
     int64_t n, first, at_us; /* n: grows from group to group; first: number of its first line */
     rv_str lines;

@@ -347,6 +347,21 @@ int rv_store_end_stream(rv_store *s, const char *id, const char *owner, int64_t 
     return store_leave_write(s, rc, err);
 }
 
+int rv_store_delete_stream(rv_store *s, const char *id, const char *owner, rv_err **err)
+{
+    int rc = store_enter_write(s, store_check_id("stream", id, err), "delete stream", err);
+
+    if (rc != 0)
+        return rc;
+    do {
+        rv_sql_stmt *stmt = sql_use(s->sql, SQL_DROP_STREAM);
+        store_sql_text(stmt, 1, id);
+        store_sql_text(stmt, 2, owner);
+        rc = sql_run(stmt, "delete a stream", err);
+    } while (store_repeats(s, &rc, err));
+    return store_leave_write(s, rc, err);
+}
+
 /* --- reading --- */
 
 typedef int rv_each_stream_part(void *self, const struct rv_stream_part *part, rv_err **err);

@@ -60,6 +60,8 @@
       "INSERT INTO stream_parts (stream, n, first, at_us, body) SELECT key, ?2, ?3, ?4, ?5 FROM streams"               \
       " WHERE key = ?1 AND owner = ?6 AND ended_us = 0")                                                               \
     X(END_STREAM, "UPDATE streams SET ended_us = ?3 WHERE id = ?1 AND owner = ?2 AND ended_us = 0")                    \
+    X(DROP_STREAM, "DELETE FROM streams WHERE id = ?1 AND owner = ?2 AND ended_us = 0"                                 \
+                   " AND " RV_SQL_LAST_PART " <= 1")                                                                   \
     X(STREAM_PARTS,                                                                                                    \
       "SELECT p.n, p.first, p.at_us, p.body, s.tenant FROM stream_parts p JOIN streams s ON s.key = p.stream"          \
       " WHERE s.id = ?1 AND p.n > ?2 ORDER BY p.n")                                                                    \
