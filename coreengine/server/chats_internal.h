@@ -17,10 +17,11 @@ void srv_turn_ask_free(struct srv_turn_ask *ask);
 RV_MUST_CHECK int srv_client_results(struct srv_call *c, struct srv_turn_ask *a, bool has_session, rv_err **err);
 
 /* --- handed.c: an answer to a turn that is not in this process --- */
-/** The run of the store gets the answer, and a worker takes it. RV_E_STATE: one waits
+/** The run of the store gets the answer, and a worker takes it. question: that it is for. RV_E_STATE: one waits
  * already, or the run is to be cancelled; and as rv_app_find_question() and rv_app_check_answer(). */
 RV_MUST_CHECK int srv_answer_hand_over(rv_store *store, const struct rv_store_scope *scope,
-                                       const struct srv_turn_ask *ask, rv_err **err);
+                                       const struct srv_turn_ask *ask, char question[RV_STORE_MAX_ID + 1],
+                                       rv_err **err);
 
 /* --- chat_request.c --- */
 /** Read what the request asks of its model. doc: of the agent that is asked for; NULL: it is not known yet. On failure

@@ -1,8 +1,10 @@
 /* An answer to a turn of a chat that is not in this process: a worker goes on with the run. */
+#include <string.h>
+
 #include "coreengine/server/chats_internal.h"
 
 int srv_answer_hand_over(rv_store *store, const struct rv_store_scope *scope, const struct srv_turn_ask *ask,
-                         rv_err **err)
+                         char question[RV_STORE_MAX_ID + 1], rv_err **err)
 {
     struct rv_app_question q = {.n = 0};
     struct rv_run_row row;
@@ -26,6 +28,8 @@ int srv_answer_hand_over(rv_store *store, const struct rv_store_scope *scope, co
             r.interrupt_id = rv_str_of(q.id);
             rc = rv_app_enqueue(store, scope, ask->run, &r, &is_new, &cause);
         }
+        if (rc == 0)
+            memcpy(question, q.id, sizeof q.id);
         if (rc < 0 && (rc != RV_E_NOT_FOUND || is_last))
             rc = rv_err_pass(err, cause);
         else

@@ -14,6 +14,7 @@
 #define LOOK_MS    25                 /* between two looks of one timer for all readers */
 #define MAX_LATE   80                 /* looks behind the grace of a drain: two seconds */
 #define MAX_UNSENT ((size_t)64 << 10) /* bytes that a slow client has not taken; then reading waits for it */
+#define MAX_QUIET  20 /* looks at a stream without a turn, whose run is over: half a second for its writer */
 
 struct rejoin {
     struct rejoin *next;
@@ -32,6 +33,8 @@ struct rejoin {
     int64_t ordinal, wants;    /* the stream that is read, and that is sent; of the run's streams */
     int64_t part;              /* the last one that was read */
     int64_t n_events;
+    char question[RV_STORE_MAX_ID + 1]; /* whose answer was handed over; "": none was */
+    int n_quiet;
     rv_buf done;           /* the last event `done` */
     struct srv_view *view; /* owned */
     rv_buf out;
@@ -130,15 +133,43 @@ static int on_part(void *self, const struct rv_stream_part *part, rv_err **err)
     return rc > 0 ? RV_STORE_ENOUGH : rc;
 }
 
-/* The earlier streams of the run are read, too, but for those that are not kept any more: nothing of them is sent. */
+/* An answer that was refused, or whose process died, left it: there is its first line, and later ones follow. */
+static int is_unbegun(struct rejoin *r, const char *id, bool *out, rv_err **err)
+{
+    struct rv_stream_row row;
+    rv_err *cause = NULL;
+    int rc = rv_store_get_stream(r->all->reader.store, &r->scope, id, &row, &cause);
+
+    *out = rc == 0 && row.ended_us == 0 && row.n_lines <= 1;
+    if (rc == 0)
+        rv_stream_row_fini(&row);
+    if (rc == RV_E_NOT_FOUND) {
+        rv_err_free(cause);
+        return 0;
+    }
+    return rc < 0 ? rv_err_pass(err, cause) : 0;
+}
+
+/* The earlier streams of the run are read, too, but for those that are not kept any more, or have no turn: nothing of
+ * them is sent. */
 static int read_lines(struct rejoin *r, rv_err **err)
 {
     char id[SRV_STREAM_ID];
+    bool is_passed = false;
     int rc = 0;
 
     while (rc == 0) {
         int64_t before = r->part;
         srv_stream_id(r->ask.run, r->ordinal, id);
+        if (r->ordinal < r->wants && r->part == 0)
+            rc = is_unbegun(r, id, &is_passed, err);
+        if (rc == 0 && is_passed) {
+            r->ordinal++;
+            is_passed = false;
+            continue;
+        }
+        if (rc < 0)
+            break;
         rc = rv_store_read_stream(r->all->reader.store, id, r->part, on_part, r, err);
         if (rc > 0) /* an event is needed that the journal was not read to */
             return 0;
@@ -177,24 +208,68 @@ static int finish(struct rejoin *r, const struct rv_stream_row *row, rv_err **er
     return rc;
 }
 
-/* Nothing more comes by itself: the run is over, or waits, and who wrote the stream is gone. */
+static int fail_unbegun(rv_err **err)
+{
+    int rc = RV_FAIL(err, RV_E_UNAVAILABLE, "the turn was refused, or its process ended before it began");
+
+    rv_err_set_hint(err, "send its request again");
+    return rc;
+}
+
+static int is_question(void *self, const struct rv_pending *p, rv_err **err)
+{
+    const struct rejoin *r = self;
+
+    (void)err;
+    return strcmp(p->id, r->question) == 0 ? RV_STORE_ENOUGH : 0;
+}
+
+/* Its run is over or waits, and the stream has no turn: the run took another answer. 1: so it is, for long enough. */
+static int took_another(struct rejoin *r, const struct rv_stream_row *row, rv_err **err)
+{
+    bool is_final = rv_run_status_is_final(r->past.row.status);
+
+    if (row->n_lines > 1 || (!is_final && !r->question[0]))
+        return 0;
+    int rc = is_final ? 0 : rv_store_list_pending(r->all->reader.store, &r->scope, r->ask.run, is_question, r, err);
+    if (rc != 0)
+        return rc == RV_STORE_ENOUGH ? 0 : rc;
+    return ++r->n_quiet >= MAX_QUIET;
+}
+
+static bool is_left(const struct rejoin *r, const struct rv_stream_row *row)
+{
+    return strcmp(row->owner, RV_APP_STREAM_NOBODY) == 0 ||
+           (strcmp(row->owner, r->all->reader.server->owner) != 0 && rv_owner_is_dead(row->owner));
+}
+
+/* Nothing more comes by itself: the run is over, or waits, and who wrote the stream is gone or writes none; or there is
+ * no run, and no process that begins it. */
 static int maybe_finish(struct rejoin *r, rv_err **err)
 {
-    struct rv_stream_row row;
     enum rv_run_status status = r->past.row.status;
+    bool rests = r->done.len > 0 && (rv_run_status_is_final(status) || status == RV_RUN_INTERRUPTED);
+    struct rv_stream_row row;
     rv_err *cause = NULL;
 
-    if (!r->has_past || r->ordinal < r->wants || r->done.len == 0 ||
-        (!rv_run_status_is_final(status) && status != RV_RUN_INTERRUPTED))
+    if (r->ordinal < r->wants || (r->has_past && !rests))
         return 0;
-    int rc = rv_store_get_stream(r->all->reader.store, &r->scope, r->ask.stream, &row, err);
+    int rc = rv_store_get_stream(r->all->reader.store, &r->scope, r->ask.stream, &row, &cause);
+    if (rc == RV_E_NOT_FOUND) {
+        rv_err_free(cause);
+        return fail_unbegun(err);
+    }
     if (rc < 0)
-        return rc;
-    bool is_left = strcmp(row.owner, RV_APP_STREAM_NOBODY) == 0 ||
-                   (strcmp(row.owner, r->all->reader.server->owner) != 0 && rv_owner_is_dead(row.owner));
-    if (is_left && row.ended_us == 0 && row.last_part == r->part && finish(r, &row, &cause) == RV_E_STATE) {
-        rv_err_free(cause); /* another one does it */
-        cause = NULL;
+        return rv_err_pass(err, cause);
+    bool ends = is_left(r, &row) && row.ended_us == 0;
+    if (!r->has_past) {
+        rc = ends && row.n_lines <= 1 ? fail_unbegun(&cause) : 0;
+    } else if (row.ended_us == 0 && row.last_part == r->part) {
+        rc = ends ? 1 : took_another(r, &row, &cause);
+        if (rc > 0 && finish(r, &row, &cause) == RV_E_STATE) {
+            rv_err_free(cause); /* another one does it */
+            cause = NULL;
+        }
     }
     rv_stream_row_fini(&row);
     return cause ? rv_err_pass(err, cause) : 0;
@@ -370,7 +445,18 @@ static int open_rejoin(struct rejoin *r, struct srv_turn_ask *answer, rv_err **e
         return RV_FAIL(err, RV_E_NOMEM, "go on with a stream");
     int rc = srv_turns_come(r->all->reader.server->turns, r->ask.run, &r->leave, err);
     r->is_handed_over = answer != NULL;
-    return rc == 0 && answer ? srv_answer_hand_over(r->all->reader.store, &r->scope, answer, err) : rc;
+    return rc == 0 && answer ? srv_answer_hand_over(r->all->reader.store, &r->scope, answer, r->question, err) : rc;
+}
+
+/* It was not taken: a client that reads its stream would wait for ever. */
+static void drop_row(struct srv_rejoins *all, const char *stream)
+{
+    rv_err *err = NULL;
+
+    if (rv_store_delete_stream(all->reader.store, stream, all->reader.server->owner, &err) < 0)
+        RV_LOG(all->reader.server->app.log, WARN, "stream.unkept", RV_F_TEXT("stream_id", stream),
+               RV_F_ERR("error", err));
+    rv_err_free(err);
 }
 
 static void on_ask(struct srv_message *l)
@@ -390,6 +476,8 @@ static void on_ask(struct srv_message *l)
         r->st->self = r;
         rc = open_rejoin(r, n->answer, &err);
     }
+    if (rc < 0 && n->answer)
+        drop_row(all, n->ask.stream);
     srv_turn_ask_free(n->answer);
     if (rc < 0) {
         srv_stream_fail(n->st, rc, err);
