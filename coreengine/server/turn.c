@@ -267,15 +267,24 @@ bool srv_turn_on_delta(void *self, const struct rv_delta_from *from, const struc
     return !t->is_held;
 }
 
-void srv_turn_give_row(struct turn *t)
+void srv_turn_give_row(struct srv_turns *all, const struct srv_turn_ask *ask)
 {
-    const struct rv_app_stream_opts how = {.id = t->ask->run, .owner = t->all->owner};
+    const struct rv_app_stream_opts how = {.id = ask->run, .owner = all->owner};
     rv_app_stream *log = NULL;
+    char id[SRV_STREAM_ID];
     rv_err *err = NULL;
+    int rc;
 
-    if (!t->log && t->ask->ordinal == 1 && rv_app_stream_new(t->all->server->streams, &how, &log, &err) == 0)
+    srv_stream_id(ask->run, ask->ordinal, id);
+    if (ask->ordinal > 1) /* the run goes on without it */
+        rc = rv_store_delete_stream(all->base.store, id, all->owner, &err);
+    else
+        rc = rv_app_stream_new(all->server->streams, &how, &log, &err);
+    if (log)
         rv_app_stream_close(log, RV_APP_STREAM_GIVES);
-    rv_err_free(err); /* without the row the same request makes one */
+    if (rc < 0)
+        RV_LOG(all->app.log, WARN, "stream.unkept", RV_F_TEXT("stream_id", id), RV_F_ERR("error", err));
+    rv_err_free(err);
 }
 
 /* It could not be had: before it began that is the answer, and the same request begins it again. */
@@ -293,7 +302,7 @@ static void refuse(struct turn *t, int rc, const rv_err *why)
         t->st = NULL;
     }
     rv_buf_fini(&text);
-    srv_turn_give_row(t);
+    srv_turn_give_row(t->all, t->ask);
     srv_turn_end(t);
 }
 

@@ -390,6 +390,7 @@ static void on_ask(struct srv_message *l)
     if (rc < 0 || all->is_draining) {
         if (rc == 0)
             rc = RV_FAIL(&err, RV_E_UNAVAILABLE, "the server drains");
+        srv_turn_give_row(all, n->ask);
         srv_stream_fail(n->st, rc, err);
         srv_turn_ask_free(n->ask);
         free(t);
@@ -412,8 +413,8 @@ static void on_ask(struct srv_message *l)
         free_turn(t);
         return;
     }
-    if (rc < 0)
-        srv_turn_give_row(failed);
+    if (rc < 0 && !failed->log)
+        srv_turn_give_row(all, failed->ask);
     if (rc < 0 && failed->st) {
         srv_stream_fail(failed->st, rc, err);
         failed->st = NULL;

@@ -66,8 +66,9 @@ RV_MUST_CHECK int srv_turn_check_wanted(const struct turn *parked, rv_err **err)
 /** The model goes on, unless the client or the store has too much to take. */
 void srv_turn_read_on(struct turn *t);
 void srv_turn_close_log(struct turn *t, enum rv_app_stream_close how);
-/** A turn that was refused: its row is left to the same request, which begins it again. */
-void srv_turn_give_row(struct turn *t);
+/** A turn that was refused before anything happened in it: the row of its stream is left to the same request, which
+ * begins it again; that of an answer goes. */
+void srv_turn_give_row(struct srv_turns *all, const struct srv_turn_ask *ask);
 /** Of a chat: struct rv_chat_opts. */
 void srv_turn_on_event(void *self, const struct rv_effect *e, rv_str line);
 bool srv_turn_on_delta(void *self, const struct rv_delta_from *from, const struct rv_llm_delta *d);

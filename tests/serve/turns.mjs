@@ -1,18 +1,22 @@
 // Turns that wait, that are refused, repeated and cancelled: by the same process, by a worker and by another server.
 import http from 'node:http'
-import {once} from 'node:events'
+import {EventEmitter, once} from 'node:events'
 import {randomUUID} from 'node:crypto'
 import {join} from 'node:path'
 import {call, check, equal, file, finish, scratch, serve} from './kit.mjs'
 
 // A provider that says what the last message asks for.
 const asked = [] // what came, newest last
+const came = new EventEmitter() // "asked"
+let go = null // "wait" waits for it
 const provider = http.createServer(async (q, r) => {
   let sent = ''
   for await (const bytes of q) sent += bytes
   sent = JSON.parse(sent)
   asked.push(sent)
+  came.emit('asked')
   const text = sent.messages.at(-1).content
+  if (text === 'wait') await new Promise((done) => (go = done))
   const tell = (delta, finish_reason = null) => r.write('data: ' + JSON.stringify({id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{index: 0, delta, finish_reason}]}) + '\n\n')
   r.writeHead(200, {'content-type': 'text/event-stream'})
   const calls = text === 'wipe it' && [{index: 0, id: 'c1', type: 'function', function: {name: 'wipe', arguments: '{"path":"/tmp/x"}'}}]
@@ -59,5 +63,38 @@ equal((await call(server, 'POST', `/runs/${w.run}/answer`, {approved: true})).st
 check((await over(server, w.run)).includes('wiped'), 'is taken by a worker')
 check(!server.err().includes('put off'), 'which waits for no lease', server.err())
 
-equal(await server.stop(), 0, 'it ends as it should')
+// --- answers that are not taken leave nothing that a client could wait for ---
+const stream = async (run) => (await call(server, 'GET', `/runs/${run}/stream`)).text
+const blocks = (text) => text.replace(/^(:.*\n\n)+/, '')
+w = await ask(server)
+const refused = answer(w.session, w.question, {})
+equal((await say(server, w.session, refused)).status, 400, 'an answer without a decision')
+check((await stream(w.run)).includes('"interrupt"'), 'the stream of the turn ends with its question')
+equal((await say(server, w.session, refused)).status, 400, 'and the answer is refused again')
+const taken = await say(server, w.session, answer(w.session, w.question))
+check(taken.text.includes('wiped'), 'one with a decision is taken')
+equal(blocks(await stream(w.run)), blocks(taken.text), 'and is what the stream of the turn has')
+w = await ask(server)
+const clicks = await Promise.all([1, 2].map(() => say(server, w.session, answer(w.session, w.question))))
+equal(clicks.map((r) => r.status).sort(), [200, 409], 'of two answers at once one is taken')
+equal(blocks(await stream(w.run)), blocks(clicks.find((r) => r.status === 200).text), 'and the stream ends')
+const other = await serve('turns.db', args, env)
+w = await ask(server)
+const both = await Promise.all([say(server, w.session, answer(w.session, w.question)), say(other, w.session, answer(w.session, w.question, {approved: false}))])
+check(both.every((r) => r.status === 409 || r.text.includes('RUN_FINISHED')), 'of two answers to two servers each client hears an end', ...both)
+check((await stream(w.run)).includes('RUN_FINISHED'), 'and so does one that comes later')
+
+// --- equal requests while another turn is under way ---
+const busy = randomUUID()
+let begun = once(came, 'asked')
+const slow = say(server, busy, body(busy, 'wait'))
+await begun
+const same = body(busy, 'once more')
+for (const r of await Promise.all([1, 2, 3, 4].map(() => say(server, busy, same))))
+  check(r.status === 409 || r.text.includes('RUN_ERROR'), 'each client of a turn that is refused is told', r)
+go()
+check((await slow).text.includes('So: wait'), 'the turn under way goes on')
+
+equal(await other.stop(), 0, 'it ends as it should')
+equal(await server.stop(), 0, 'and so does the other one')
 finish('turns')
