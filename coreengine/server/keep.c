@@ -216,7 +216,9 @@ static int add_row(struct srv_call *c, struct srv_turn_ask *a, const struct name
     if (rc == 0)
         rc = rv_store_begin(c->store, err);
     if (rc == 0) {
-        rc = rv_store_add_stream(c->store, &row, err);
+        rc = a->keeps_history ? srv_chat_keep_history(c, a, err) : 0;
+        if (rc == 0)
+            rc = rv_store_add_stream(c->store, &row, err);
         const struct rv_new_stream_part part = {row.id, row.owner, rv_buf_str(&line), 1, row.created_us};
         if (rc == 0)
             rc = rv_store_add_stream_part(c->store, &part, NULL, NULL, err);
@@ -291,51 +293,83 @@ static int make_session(struct srv_turn_ask *a, rv_err **err)
     return a->session ? 0 : RV_FAIL(err, RV_E_NOMEM, "begin a turn");
 }
 
-int srv_chat_keep(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
+/* Did the request come before? 1: that is dealt with. Its name is gone when it was another request's. */
+static int seek(struct srv_call *c, struct srv_turn_ask *a, struct name *name, rv_err **err)
+{
+    struct rv_stream_row row;
+    rv_err *cause = NULL;
+
+    if (!name->text[0] || name->is_first)
+        return 0;
+    int rc = rv_store_find_stream(c->store, &c->app.scope, name->text, &row, &cause);
+    if (rc == RV_E_NOT_FOUND) {
+        rv_err_free(cause);
+        return 0;
+    }
+    if (rc < 0)
+        return rv_err_pass(err, cause);
+    bool is_same = strcmp(row.hash, name->hash) == 0;
+    if (is_same)
+        rc = again(c, a, &row, err);
+    else if (name->is_key)
+        rc = RV_FAIL(err, RV_E_STATE, "this Idempotency-Key was used for another request");
+    else
+        name->text[0] = '\0'; /* a run id that is used for several requests names none of them */
+    rv_stream_row_fini(&row);
+    return rc < 0 ? rc : is_same;
+}
+
+static int make_row(struct srv_call *c, struct srv_turn_ask *a, const struct name *name, rv_err **err)
 {
     const char *tools[RV_REQUEST_MAX_TOOLS];
-    bool has_session = a->keeps_history || (a->session && a->session[0]);
     struct rv_protocol_opts opts;
-    struct rv_stream_row row;
-    struct name name;
-    rv_err *cause = NULL;
     int64_t before = 0;
+    int rc = 0;
 
-    a->ordinal = 1;
-    int rc = make_session(a, err);
-    if (rc == 0)
-        rc = name_request(c, a, &name, err);
-    bool knows = rc == 0 && name.text[0] && !name.is_first;
-    int found = knows ? rv_store_find_stream(c->store, &c->app.scope, name.text, &row, &cause) : RV_E_NOT_FOUND;
-    if (rc == 0 && found < 0 && found != RV_E_NOT_FOUND)
-        return rv_err_pass(err, cause);
-    rv_err_free(cause);
-    if (found == 0 && strcmp(row.hash, name.hash) == 0) {
-        rc = again(c, a, &row, err);
-        rv_stream_row_fini(&row);
-        return rc == 1 ? 0 : rc;
-    }
-    if (found == 0) {
-        rv_stream_row_fini(&row);
-        if (name.is_key)
-            return RV_FAIL(err, RV_E_STATE, "this Idempotency-Key was used for another request");
-        name.text[0] = '\0'; /* a run id that is used for several requests names none of them */
-    }
-    if (rc == 0)
-        rc = srv_chat_quota(c, err);
-    if (rc < 0 || c->is_refused)
-        return rc;
-    if (a->keeps_history)
-        rc = srv_chat_keep_history(c, a, err);
-    if (rc == 0 && a->req.n_results > 0 && a->req.n_answers == 0)
-        rc = srv_client_results(c, a, has_session, err);
-    if (rc == 0 && a->req.n_answers > 0)
+    if (a->req.n_answers > 0)
         rc = answered_run(c, a, err);
     if (rc == 0 && a->req.n_answers > 0)
         rc = srv_run_last_event(c, a->run, &before, err);
     if (rc < 0)
         return rc;
     fill_opts(a, tools, &opts);
+    rv_buf_clear(&a->open);
     srv_view_open_write(&opts, a->ordinal, before, &a->open);
-    return add_row(c, a, &name, err);
+    return add_row(c, a, name, err);
+}
+
+/* An equal request, or an answer to the same question, made a row since this one looked. 1: the request came before. */
+static int make_or_seek(struct srv_call *c, struct srv_turn_ask *a, struct name *name, rv_err **err)
+{
+    rv_err *cause = NULL;
+    int rc = make_row(c, a, name, &cause);
+
+    if (rc != RV_E_EXISTS)
+        return rv_err_pass(err, cause);
+    rv_err_free(cause);
+    rc = seek(c, a, name, err);
+    return rc == 0 ? make_row(c, a, name, err) : rc;
+}
+
+int srv_chat_keep(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
+{
+    bool has_session = a->keeps_history || (a->session && a->session[0]);
+    struct name name;
+
+    a->ordinal = 1;
+    int rc = make_session(a, err);
+    if (rc == 0)
+        rc = name_request(c, a, &name, err);
+    if (rc == 0)
+        rc = seek(c, a, &name, err);
+    if (rc != 0)
+        return rc < 0 ? rc : 0;
+    rc = srv_chat_quota(c, err);
+    if (rc < 0 || c->is_refused)
+        return rc;
+    if (a->req.n_results > 0 && a->req.n_answers == 0)
+        rc = srv_client_results(c, a, has_session, err);
+    if (rc == 0)
+        rc = make_or_seek(c, a, &name, err);
+    return rc < 0 ? rc : 0;
 }

@@ -91,9 +91,20 @@ const slow = say(server, busy, body(busy, 'wait'))
 await begun
 const same = body(busy, 'once more')
 for (const r of await Promise.all([1, 2, 3, 4].map(() => say(server, busy, same))))
-  check(r.status === 409 || r.text.includes('RUN_ERROR'), 'each client of a turn that is refused is told', r)
+  check(r.status === 409 || r.status === 503 || r.text.includes('RUN_ERROR'), 'each client of a turn that is refused is told', r)
 go()
 check((await slow).text.includes('So: wait'), 'the turn under way goes on')
+
+// --- equal requests at once are one turn ---
+const eight = async (path, sent, headers) => Promise.all(Array.from({length: 8}, () => call(server, 'POST', path, sent, headers)))
+const twins = randomUUID(), twin = body(twins, 'at once')
+const told = await eight(`/chat/${twins}`, twin, name)
+equal(new Set(told.map((r) => r.status + blocks(r.text))).size, 1, 'of equal requests at once each gets the answer')
+const talk = {model: 'boss', messages: [{role: 'user', content: 'I am Ann'}, {role: 'assistant', content: 'Hello Ann'}, {role: 'user', content: 'who am I?'}]}
+const before = (await call(server, 'GET', '/sessions')).json.length
+const answers = await eight('/v1/chat/completions', talk, {'idempotency-key': 'once'})
+equal(new Set(answers.map((r) => r.status + r.text)).size, 1, 'of those of Chat Completions, too')
+equal((await call(server, 'GET', '/sessions')).json.length, before + 1, 'and their conversation is kept once')
 
 equal(await other.stop(), 0, 'it ends as it should')
 equal(await server.stop(), 0, 'and so does the other one')
