@@ -80,9 +80,16 @@ static int copy_first(void *self, const struct rv_stream_part *part, rv_err **er
     return RV_STORE_ENOUGH;
 }
 
-/* The turn has not begun, and the process that was to begin it is gone or has given it up: it begins now. */
+/* The turn has not begun, and the process that was to begin it is gone or has given it up: it begins now, in the session
+ * that it was to have: the conversation that the request brings is there. */
 static int take_up(struct srv_call *c, struct srv_turn_ask *a, const struct rv_stream_row *row, rv_err **err)
 {
+    char *session = rv_str_dup(rv_str_of(row->session));
+
+    if (!session)
+        return RV_FAIL(err, RV_E_NOMEM, "begin a turn");
+    free(a->session);
+    a->session = session;
     int rc = rv_store_claim_stream(c->store, row->id, row->owner, c->server->owner, err);
 
     rv_buf_clear(&a->open);

@@ -108,4 +108,16 @@ equal((await call(server, 'GET', '/sessions')).json.length, before + 1, 'and the
 
 equal(await other.stop(), 0, 'it ends as it should')
 equal(await server.stop(), 0, 'and so does the other one')
+
+// --- a request whose first try did not begin ---
+const complete = (sent, headers) => call(server, 'POST', '/v1/chat/completions', sent, headers)
+server = await serve('turns.db', args.filter((a) => a !== '--script' && a !== script), env)
+talk.messages[2].content = 'and now?'
+equal((await complete(talk, {'x-stainless-retry-count': '0'})).status, 409, 'an agent whose tool lacks is refused')
+equal(await server.stop(), 0, 'it ends as it should')
+server = await serve('turns.db', args, env)
+const second = await complete(talk, {'x-stainless-retry-count': '1'})
+equal(asked.at(-1).messages.map((m) => m.content).slice(-3), ['I am Ann', 'Hello Ann', 'and now?'], 'its repetition has the conversation')
+equal((await call(server, 'GET', `/runs/${second.headers.get('x-run-id')}/stream`)).headers.get('x-session-id'), second.headers.get('x-session-id'), 'and the session of its stream')
+equal(await server.stop(), 0, 'it ends as it should')
 finish('turns')
