@@ -17,11 +17,28 @@ struct name {
     bool is_first;                    /* what has the name already is another request */
 };
 
+/* What a request says beside its body, in its path and its headers: with another session it is another request. */
+static int write_target(const struct srv_turn_ask *a, rv_buf *out, rv_err **err)
+{
+    const char *const words[] = {a->session, a->agent, a->model, a->section};
+
+    for (size_t i = 0; i < RV_COUNT(words); i++) {
+        rv_buf_puts(out, words[i] ? words[i] : "");
+        rv_buf_putc(out, '\n');
+    }
+    return rv_buf_check(out, "name a request", err);
+}
+
+/* Before a session is made for a client that names none. */
 static int name_request(struct srv_call *c, const struct srv_turn_ask *a, struct name *out, rv_err **err)
 {
+    rv_buf target = RV_BUF_INIT(RV_REQUEST_MAX_BYTES);
     char *key = NULL, *count = NULL;
-    int rc = srv_call_key(c, a->opts.kind <= RV_PROTOCOL_AGUI_OLD ? a->session : "", &key, out->hash, err);
 
+    int rc = write_target(a, &target, err);
+    if (rc == 0)
+        rc = srv_call_key(c, rv_buf_cstr(&target), &key, out->hash, err);
+    rv_buf_fini(&target);
     if (rc == 0)
         rc = srv_call_dup_header(c, "x-stainless-retry-count", &count, err);
     out->text[0] = '\0';
@@ -80,8 +97,8 @@ static int copy_first(void *self, const struct rv_stream_part *part, rv_err **er
     return RV_STORE_ENOUGH;
 }
 
-/* The turn has not begun, and the process that was to begin it is gone or has given it up: it begins now, in the session
- * that it was to have: the conversation that the request brings is there. */
+/* The turn has not begun, and the process that was to begin it is gone or has given it up: it begins now, in the
+ * session that it was to have: the conversation that the request brings is there. */
 static int take_up(struct srv_call *c, struct srv_turn_ask *a, const struct rv_stream_row *row, rv_err **err)
 {
     char *session = rv_str_dup(rv_str_of(row->session));
@@ -364,9 +381,9 @@ int srv_chat_keep(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
     struct name name;
 
     a->ordinal = 1;
-    int rc = make_session(a, err);
+    int rc = name_request(c, a, &name, err);
     if (rc == 0)
-        rc = name_request(c, a, &name, err);
+        rc = make_session(a, err);
     if (rc == 0)
         rc = seek(c, a, &name, err);
     if (rc != 0)

@@ -106,11 +106,24 @@ const answers = await eight('/v1/chat/completions', talk, {'idempotency-key': 'o
 equal(new Set(answers.map((r) => r.status + r.text)).size, 1, 'of those of Chat Completions, too')
 equal((await call(server, 'GET', '/sessions')).json.length, before + 1, 'and their conversation is kept once')
 
+// --- one request to two sessions is two ---
+const complete = (sent, headers) => call(server, 'POST', '/v1/chat/completions', sent, headers)
+const yes = {model: 'boss', messages: [{role: 'user', content: 'yes'}]}
+const [one, two] = [randomUUID(), randomUUID()]
+await complete(yes, {'x-session-id': one, 'x-stainless-retry-count': '0'})
+const repeated = await complete(yes, {'x-session-id': two, 'x-stainless-retry-count': '1'})
+equal(repeated.headers.get('x-session-id'), two, 'a repetition is that of its session')
+equal((await complete(yes, {'x-session-id': one, 'x-stainless-retry-count': '1'})).headers.get('x-session-id'), one, 'and there it gets the answer')
+equal((await call(server, 'GET', `/sessions/${one}/messages`)).json.length, 2, 'which is there once')
+await complete(yes, {'x-session-id': one, 'idempotency-key': 'yes'})
+equal((await complete(yes, {'x-session-id': two, 'idempotency-key': 'yes'})).status, 409, 'one key of two sessions is refused')
+const simple = (id) => call(server, 'POST', `/api/v1/chat/completions/${id}`, yes, {'idempotency-key': 'path', ...name})
+equal([(await simple(one)).status, (await simple(two)).status], [200, 409], 'also where the path names the session')
+
 equal(await other.stop(), 0, 'it ends as it should')
 equal(await server.stop(), 0, 'and so does the other one')
 
 // --- a request whose first try did not begin ---
-const complete = (sent, headers) => call(server, 'POST', '/v1/chat/completions', sent, headers)
 server = await serve('turns.db', args.filter((a) => a !== '--script' && a !== script), env)
 talk.messages[2].content = 'and now?'
 equal((await complete(talk, {'x-stainless-retry-count': '0'})).status, 409, 'an agent whose tool lacks is refused')
