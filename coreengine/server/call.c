@@ -7,7 +7,6 @@
 #include "coreengine/server/body_internal.h"
 
 #define MAX_KEY 200 /* bytes of an Idempotency-Key: clients use UUIDs, and RV_STREAM_MAX_ASK holds it */
-#define RETRY_S "5" /* after which what the machine lacked may be back */
 
 int64_t srv_now_us(void)
 {
@@ -233,7 +232,7 @@ static void write_error(struct srv_call *c)
         rv_buf_printf(&text, "%s; its log has the reason, with the id of the request",
                       lack ? lack : "the server could not do this");
         if (lack)
-            srv_call_field(c, "Retry-After", RETRY_S);
+            srv_call_field(c, "Retry-After", SRV_RETRY_S);
     } else {
         rv_err_write_chain(c->err, &text);
         if (rv_err_hint_text(c->err))

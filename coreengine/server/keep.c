@@ -163,7 +163,15 @@ void srv_run_hurry(struct srv_call *c, const char *id)
     rv_err_free(err);
 }
 
-/* 1: it begins now; 0: it began, and the client follows it. */
+enum repeated { FOLLOWS, BEGINS, BEGINS_ANEW };
+
+/* What was cancelled answers no repetition: the server itself may have ended it. An answer is no request of its own. */
+static bool is_cancelled(const struct rv_run_row *run, const struct rv_stream_row *stream)
+{
+    return run->status == RV_RUN_CANCELLED && srv_stream_ordinal(stream->id) == 1;
+}
+
+/* An enum repeated: it began, and the client follows it; it begins now; or it is to be asked as another request. */
 static int again(struct srv_call *c, struct srv_turn_ask *a, const struct rv_stream_row *row, rv_err **err)
 {
     struct srv_rejoin_ask *j = NULL;
@@ -174,13 +182,17 @@ static int again(struct srv_call *c, struct srv_turn_ask *a, const struct rv_str
     if (rc == RV_E_NOT_FOUND && row->n_lines <= 1 && is_left(c, row->owner)) {
         rv_err_free(cause);
         rc = take_up(c, a, row, err);
-        return rc == 0 ? 1 : rc;
+        return rc == 0 ? BEGINS : rc;
     }
     if (rc < 0 && rc != RV_E_NOT_FOUND)
         return rv_err_pass(err, cause);
     if (rc == 0) {
-        hurry(c, &run);
+        bool is_anew = is_cancelled(&run, row);
+        if (!is_anew)
+            hurry(c, &run);
         rv_run_row_fini(&run);
+        if (is_anew)
+            return BEGINS_ANEW;
     }
     rv_err_free(cause); /* without a run: its process is about to begin it */
     rc = srv_rejoin_make(c, row, &j, err);
@@ -189,7 +201,7 @@ static int again(struct srv_call *c, struct srv_turn_ask *a, const struct rv_str
     c->free_made(c->made);
     c->made = j;
     c->free_made = free_rejoin;
-    return 0;
+    return FOLLOWS;
 }
 
 /* --- a new one --- */
@@ -340,6 +352,10 @@ static int seek(struct srv_call *c, struct srv_turn_ask *a, struct name *name, r
     else
         name->text[0] = '\0'; /* a run id that is used for several requests names none of them */
     rv_stream_row_fini(&row);
+    if (is_same && rc == BEGINS_ANEW) {
+        name->is_first = true;
+        return 0;
+    }
     return rc < 0 ? rc : is_same;
 }
 

@@ -329,6 +329,7 @@ static void break_off(struct rejoin *r, rv_err *err)
 static void give_whole(struct rejoin *r)
 {
     begin(r);
+    srv_view_put_fields(r->view, r->st);
     srv_stream_answer(r->st, srv_view_http(r->view), "application/json", &r->out);
     r->st = NULL;
 }

@@ -224,6 +224,8 @@ RV_MUST_CHECK int srv_handles_take(struct srv_server *s, struct srv_handles **ou
 void srv_handles_give(struct srv_server *s, struct srv_handles *d);
 void srv_handles_close(struct srv_server *s); /* those that are not in use */
 
+#define SRV_RETRY_S "5" /* after which what the machine lacked, or another process, may be back */
+
 /* --- turns.c: turns of chats, on a loop with one engine --- */
 /* A turn that is asked for. All texts are owned. */
 struct srv_turn_ask {

@@ -57,6 +57,7 @@ static void finish(struct turn *t)
     if (t->st) {
         begin_stream(t);
         if (t->ask->opts.is_whole) {
+            srv_view_put_fields(t->view, t->st);
             srv_stream_answer(t->st, srv_view_http(t->view), "application/json", &t->out);
             rv_buf_init(&t->out, RV_PROTOCOL_MAX_OUT);
         } else {
@@ -306,6 +307,17 @@ static void refuse(struct turn *t, int rc, const rv_err *why)
     srv_turn_end(t);
 }
 
+/* Of a turn that was cancelled, and not by a request for that. */
+static void tell_who(const struct turn *t, struct rv_protocol_end *end)
+{
+    if (end->status != RV_RUN_CANCELLED || t->cancelled_by == SRV_TURN_BY_REQUEST)
+        return;
+    if (t->cancelled_by == SRV_TURN_BY_SERVER)
+        end->code = SRV_STOPPED;
+    end->error = t->cancelled_by == SRV_TURN_BY_SERVER ? "the server ended before the turn did: send the request again"
+                                                       : "its client left, and did not come back in time";
+}
+
 void srv_turn_on_turn(void *self, rv_chat *chat, const struct rv_chat_turn *turn, int rc, const rv_err *why)
 {
     struct turn *t = self;
@@ -331,6 +343,7 @@ void srv_turn_on_turn(void *self, rv_chat *chat, const struct rv_chat_turn *turn
         if (end.error == reason)
             RV_LOG(t->all->app.log, ERROR, "turn.failed", RV_F_TEXT("run_id", t->ask->run),
                    RV_F_TEXT("error", turn->error));
+        tell_who(t, &end);
     } else {
         RV_LOG(t->all->app.log, ERROR, "turn.failed", RV_F_TEXT("run_id", t->ask->run), RV_F_ERR("error", why));
     }

@@ -140,10 +140,12 @@ void srv_turn_end(struct turn *t)
 
 /* --- what its clients do --- */
 
-static void cancel(struct turn *t)
+static void cancel(struct turn *t, enum srv_turn_by whom)
 {
-    if (!t->is_parked && !t->is_told)
-        rv_chat_cancel(rv_app_user_chat_of(t->user_chat));
+    if (t->is_parked || t->is_told)
+        return;
+    t->cancelled_by = whom;
+    rv_chat_cancel(rv_app_user_chat_of(t->user_chat));
 }
 
 static void on_grace(uv_timer_t *timer)
@@ -152,7 +154,7 @@ static void on_grace(uv_timer_t *timer)
 
     srv_turn_end_grace(t);
     if (!t->st && t->n_others == 0)
-        cancel(t);
+        cancel(t, SRV_TURN_BY_CLIENT);
 }
 
 /* It goes on for a while, for its client to come back. */
@@ -168,7 +170,7 @@ static void no_client(struct turn *t)
         if (grace_us > 0)
             RV_LOG(t->all->app.log, WARN, "turn.cut", RV_F_TEXT("run_id", t->ask->run),
                    RV_F_TEXT("error", "no memory to wait for its client"));
-        cancel(t);
+        cancel(t, SRV_TURN_BY_CLIENT);
         return;
     }
     uv_timer_init(&t->all->loop.own, t->grace);
@@ -331,6 +333,7 @@ static int answer_parked(struct turn *fresh, struct turn *parked, rv_err **err)
     parked->st = fresh->st;
     parked->st->self = parked;
     fresh->st = NULL;
+    parked->cancelled_by = SRV_TURN_BY_REQUEST;
     parked->is_parked = parked->is_told = parked->has_begun = parked->is_held = false;
     parked->is_answering = true;
     ask->ordinal = fresh->ask->ordinal;
@@ -520,7 +523,7 @@ static void on_stop(struct srv_message *l)
 
     atomic_store(&o->is_posted, false);
     for (struct turn *t = o->all->turns; t; t = t->next)
-        rv_chat_cancel(rv_app_user_chat_of(t->user_chat));
+        cancel(t, SRV_TURN_BY_SERVER);
 }
 
 static void tell_loop(struct srv_turns *all, struct order *o, void (*open)(struct srv_message *l))

@@ -23,6 +23,7 @@ struct turn {
     bool is_told;      /* its end is a line, or there will be none */
     bool is_held;      /* the model is */
     bool is_parked;    /* it waits for an answer */
+    enum srv_turn_by { SRV_TURN_BY_REQUEST, SRV_TURN_BY_CLIENT, SRV_TURN_BY_SERVER } cancelled_by; /* if it is */
     char interrupt_id[RV_STORE_MAX_ID + 1];
     bool has_begun;    /* the head was sent, or will be */
     size_t n_others;   /* clients that follow it elsewhere in this process */

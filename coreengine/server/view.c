@@ -33,7 +33,8 @@ struct srv_view {
     int64_t ordinal, line;   /* line: that was read last */
     struct srv_cursor from;
     bool is_over, is_waiting, is_whole;
-    bool is_quota; /* one ran out */
+    bool is_quota;   /* one ran out */
+    bool is_stopped; /* the server ended it */
     enum rv_run_status status;
 };
 
@@ -109,7 +110,16 @@ int srv_view_http(const struct srv_view *v)
 {
     bool failed = v->status == RV_RUN_FAILED || v->status == RV_RUN_CANCELLED;
 
-    return !failed ? 200 : v->is_quota ? 429 : 502;
+    return !failed ? 200 : v->is_quota ? 429 : v->is_stopped ? 503 : 502;
+}
+
+/* Clients repeat a 502 by themselves, and a repetition begins what a person cancelled. */
+void srv_view_put_fields(const struct srv_view *v, struct srv_stream *st)
+{
+    if (v->is_stopped)
+        srv_stream_field(st, "Retry-After", SRV_RETRY_S);
+    else if (v->status == RV_RUN_CANCELLED)
+        srv_stream_field(st, "x-should-retry", "false");
 }
 
 int srv_view_event(struct srv_view *v, int64_t seq, rv_str line, json_object *event, rv_err **err)
@@ -348,6 +358,7 @@ static int end_it(struct told *t, json_object *json)
         t->v->is_over = true;
         t->v->status = end.status;
         t->v->is_quota = end.code && strcmp(end.code, "quota_exceeded") == 0;
+        t->v->is_stopped = end.status == RV_RUN_CANCELLED && end.code && strcmp(end.code, SRV_STOPPED) == 0;
     }
     return rc;
 }

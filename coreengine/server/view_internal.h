@@ -27,6 +27,9 @@ bool srv_view_is_over(const struct srv_view *v);              /* the end was rea
 bool srv_view_is_whole(const struct srv_view *v);             /* one JSON object */
 enum rv_run_status srv_view_status(const struct srv_view *v); /* as the end said */
 int srv_view_http(const struct srv_view *v);                  /* its status over HTTP, of an answer that is whole */
+#define SRV_STOPPED "unavailable" /* code of the end of a turn that the server cancelled because it ends */
+/** Whether the client may repeat it, as fields of an answer that is whole. */
+void srv_view_put_fields(const struct srv_view *v, struct srv_stream *st);
 /** The stream breaks off, for a failure of that code: an error as its protocol has it, without an id, since the stream
  * has no such line. False: it cannot be told. Then the view is only freed. */
 bool srv_view_break(struct srv_view *v, int code, rv_buf *out);

@@ -132,5 +132,39 @@ server = await serve('turns.db', args, env)
 const second = await complete(talk, {'x-stainless-retry-count': '1'})
 equal(asked.at(-1).messages.map((m) => m.content).slice(-3), ['I am Ann', 'Hello Ann', 'and now?'], 'its repetition has the conversation')
 equal((await call(server, 'GET', `/runs/${second.headers.get('x-run-id')}/stream`)).headers.get('x-session-id'), second.headers.get('x-session-id'), 'and the session of its stream')
+
+// --- what was cancelled answers no repetition ---
+const waits = {model: 'boss', messages: [{role: 'user', content: 'wait'}]}
+const first = {'x-stainless-retry-count': '0', 'x-on-disconnect': 'cancel'}
+const newest = async () => (await call(server, 'GET', '/runs')).json[0].id
+async function repeat(what) {
+  begun = once(came, 'asked')
+  const r = complete(waits, {...first, 'x-stainless-retry-count': '1'})
+  await begun
+  go()
+  equal((await r).status, 200, what)
+}
+begun = once(came, 'asked')
+const leave = new AbortController()
+const left = fetch(server.url + '/v1/chat/completions', {method: 'POST', body: JSON.stringify(waits), headers: {'content-type': 'application/json', ...first}, signal: leave.signal}).catch(() => 'left')
+await begun
+leave.abort()
+equal(await left, 'left', 'a client leaves')
+await over(server, await newest())
+await repeat('its repetition is a turn of its own')
+begun = once(came, 'asked')
+const unwanted = complete(waits, first)
+await begun
+await call(server, 'POST', `/runs/${await newest()}/cancel`)
+equal([(await unwanted).status, (await unwanted).headers.get('x-should-retry')], [502, 'false'], 'a turn that a person cancelled is not to be repeated')
+equal(await server.stop(), 0, 'it ends as it should')
+server = await serve('turns.db', [...args, '--grace', '0s'], env)
+begun = once(came, 'asked')
+const cut = complete(waits, first)
+await begun
+await server.stop()
+equal([(await cut).status, (await cut).headers.get('retry-after'), (await cut).json.error.code], [503, '5', 'unavailable'], 'a server that ends says so')
+server = await serve('turns.db', args, env)
+await repeat('and the next one begins it again')
 equal(await server.stop(), 0, 'it ends as it should')
 finish('turns')
