@@ -16,6 +16,9 @@ void srv_turn_ask_free(struct srv_turn_ask *ask);
  * session the session becomes that of the run. RV_E_STATE: nothing waits for them, and there is no message either. */
 RV_MUST_CHECK int srv_client_results(struct srv_call *c, struct srv_turn_ask *a, bool has_session, rv_err **err);
 
+/* --- keep.c --- */
+RV_MUST_CHECK int srv_fail_busy(rv_err **err); /* RV_E_STATE: the session has a turn under way */
+
 /* --- handed.c: an answer to a turn that is not in this process --- */
 /** The run of the store gets the answer, and a worker takes it. question: that it is for. RV_E_STATE: one waits
  * already, or the run is to be cancelled; and as rv_app_find_question() and rv_app_check_answer(). */

@@ -391,9 +391,44 @@ static int make_or_seek(struct srv_call *c, struct srv_turn_ask *a, struct name 
     return rc == 0 ? make_row(c, a, name, err) : rc;
 }
 
+/* --- one turn of a session at a time --- */
+
+int srv_fail_busy(rv_err **err)
+{
+    int rc = RV_FAIL(err, RV_E_STATE, "the session has a turn under way");
+
+    rv_err_set_hint(err, "wait for its end, or cancel its run");
+    return rc;
+}
+
+/* A turn that another process drives: another server, or a worker. One that a dead process left is ended by the turn
+ * that comes. */
+static int check_free(struct srv_call *c, const char *session, rv_err **err)
+{
+    int64_t patience_us = RV_OWNER_ENDS_US;
+    struct rv_stream_row stream;
+    struct rv_run_row run;
+    rv_err *cause = NULL;
+    bool is_busy = false;
+
+    int rc = rv_store_find_session_stream(c->store, &c->app.scope, session, &stream, &cause);
+    if (rc == 0) {
+        rc = rv_store_get_run(c->store, &c->app.scope, stream.run, &run, &cause);
+        if (rc == 0) {
+            is_busy = rv_app_recovery_of(&run, srv_now_us(), &patience_us) == RV_APP_RECOVERY_OWNED;
+            rv_run_row_fini(&run);
+        }
+        rv_stream_row_fini(&stream);
+    }
+    if (rc < 0 && rc != RV_E_NOT_FOUND)
+        return rv_err_pass(err, cause);
+    rv_err_free(cause);
+    return is_busy ? srv_fail_busy(err) : 0;
+}
+
 int srv_chat_keep(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
 {
-    bool has_session = a->keeps_history || (a->session && a->session[0]);
+    bool names_session = a->session && a->session[0], has_session = a->keeps_history || names_session;
     struct name name;
 
     a->ordinal = 1;
@@ -409,6 +444,8 @@ int srv_chat_keep(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
         return rc;
     if (a->req.n_results > 0 && a->req.n_answers == 0)
         rc = srv_client_results(c, a, has_session, err);
+    if (rc == 0 && names_session && a->req.n_answers == 0)
+        rc = check_free(c, a->session, err);
     if (rc == 0)
         rc = make_or_seek(c, a, &name, err);
     return rc < 0 ? rc : 0;

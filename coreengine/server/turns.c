@@ -351,11 +351,8 @@ static int start(struct turn *t, struct turn **failed, rv_err **err)
     struct turn *parked = find(t->all, a, true);
 
     *failed = t;
-    if (find(t->all, a, false) != NULL) {
-        int rc = RV_FAIL(err, RV_E_STATE, "the session has a turn under way");
-        rv_err_set_hint(err, "wait for its end, or cancel its run");
-        return rc;
-    }
+    if (find(t->all, a, false) != NULL)
+        return srv_fail_busy(err);
     if (a->req.n_answers > 0 && (!parked || strcmp(parked->ask->run, a->run) != 0)) {
         srv_rejoins_answer(t->all->server->rejoins, t->st, a);
         t->st = NULL;

@@ -120,12 +120,29 @@ equal((await complete(yes, {'x-session-id': two, 'idempotency-key': 'yes'})).sta
 const simple = (id) => call(server, 'POST', `/api/v1/chat/completions/${id}`, yes, {'idempotency-key': 'path', ...name})
 equal([(await simple(one)).status, (await simple(two)).status], [200, 409], 'also where the path names the session')
 
-equal(await other.stop(), 0, 'it ends as it should')
-equal(await server.stop(), 0, 'and so does the other one')
+// --- a turn that another process drives ---
+begun = once(came, 'asked')
+const there = randomUUID()
+const far = say(other, there, body(there, 'wait')).catch(() => 'cut')
+await begun
+equal((await say(server, there, body(there, 'and I?'))).status, 409, 'a session has one turn at a time, on all servers')
+const run = (await call(server, 'GET', '/runs')).json[0].id
+begun = once(came, 'asked')
+await other.kill()
+await far
+const goesOn = stream(run)
+await begun
+equal((await say(server, there, body(there, 'and I?'))).status, 409, 'also while a worker goes on with it')
+go()
+check((await goesOn).includes('So: wait'), 'which it does')
+equal((await say(server, there, body(there, 'and I?'))).status, 200, 'then the next one begins')
+equal(await server.stop(), 0, 'it ends as it should')
 
 // --- a request whose first try did not begin ---
 server = await serve('turns.db', args.filter((a) => a !== '--script' && a !== script), env)
 talk.messages[2].content = 'and now?'
+for (const r of await Promise.all([1, 2, 3, 4].map(() => complete(talk, {'idempotency-key': 'four'}))))
+  check(r.status === 409 || r.status === 503, 'of equal requests that are refused each is told', r)
 equal((await complete(talk, {'x-stainless-retry-count': '0'})).status, 409, 'an agent whose tool lacks is refused')
 equal(await server.stop(), 0, 'it ends as it should')
 server = await serve('turns.db', args, env)
