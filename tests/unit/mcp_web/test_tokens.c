@@ -143,6 +143,68 @@ START_TEST(a_token_that_was_refused_does_not_come_back_from_its_file)
 }
 END_TEST
 
+#define NO_METADATA                                                                                                    \
+    {{"GET /.well-known/oauth-protected-resource/mcp "}, HEAD("404 No", "text/plain") "\r\n"},                         \
+        {{"GET /.well-known/oauth-protected-resource "}, HEAD("404 No", "text/plain") "\r\n"},                         \
+        {{"GET /.well-known/oauth-authorization-server "}, HEAD("404 No", "text/plain") "\r\n"},                       \
+    {                                                                                                                  \
+        {"GET /.well-known/openid-configuration "}, HEAD("404 No", "text/plain") "\r\n"                                \
+    }
+static const char renewed[] = "{\"access_token\":\"t2\",\"refresh_token\":\"r2\",\"expires_at\":1}";
+
+START_TEST(a_refresh_token_of_another_process_is_used_though_its_token_has_ended)
+{
+    static const struct turn turns[] = {
+        {{"POST /mcp", "Authorization: Bearer t1"}, NULL},
+        NO_METADATA,
+        {{"POST /token ", "grant_type=refresh_token", "refresh_token=r2"},
+         JSON "{\"access_token\":\"t3\",\"token_type\":\"Bearer\",\"refresh_token\":\"r3\"}"},
+        {{"POST /mcp", "Authorization: Bearer t3"}, JSON RESPONSE},
+    };
+    struct rv_mcp_web_auth auth = auth_in(".");
+    struct scene s;
+
+    auth.config.grant = RV_OAUTH_PERSON;
+    rv_kit_write(path, "{\"access_token\":\"t1\",\"refresh_token\":\"r1\"}");
+    scene_open(&s, turns, RV_COUNT(turns), &auth);
+    scene_send(&s, &call);
+    while (s.at < 1)
+        uv_run(&s.loop, UV_RUN_ONCE);
+    rv_kit_write(path, renewed);
+    s.server.after = CLOSE;
+    server_write(&s.server, REFUSED);
+    scene_run(&s, 1, 0);
+    scene_close(&s);
+}
+END_TEST
+
+START_TEST(a_refresh_that_is_refused_keeps_the_one_of_another_process)
+{
+    static const struct turn turns[] = {
+        {{"POST /mcp", "Authorization: Bearer t1"}, REFUSED},
+        NO_METADATA,
+        {{"POST /token ", "refresh_token=r1"}, NULL},
+    };
+    struct rv_mcp_web_auth auth = auth_in(".");
+    rv_buf text = RV_BUF_INIT(10000);
+    struct scene s;
+
+    auth.config.grant = RV_OAUTH_PERSON;
+    rv_kit_write(path, "{\"access_token\":\"t1\",\"refresh_token\":\"r1\"}");
+    scene_open(&s, turns, RV_COUNT(turns), &auth);
+    scene_send(&s, &call);
+    scene_turns(&s);
+    rv_kit_write(path, renewed);
+    s.server.after = CLOSE;
+    server_write(&s.server, HEAD("400 No", "application/json") "\r\n{\"error\":\"invalid_grant\"}");
+    scene_run(&s, 0, 1);
+    scene_close(&s);
+    ck_assert_int_eq(rv_file_read(path, &text, NULL), 0);
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&text), "\"refresh_token\": \"r2\""));
+    rv_buf_fini(&text);
+}
+END_TEST
+
 START_TEST(a_server_that_refuses_each_token_is_not_asked_for_ever)
 {
     static struct turn turns[1 + 2 * 6];
@@ -210,6 +272,8 @@ TCase *tokens_case(void)
     tcase_add_test(c, a_token_of_another_process_is_taken);
     tcase_add_test(c, where_a_person_is_needed_the_failure_says_what_to_do);
     tcase_add_test(c, a_token_that_was_refused_does_not_come_back_from_its_file);
+    tcase_add_test(c, a_refresh_token_of_another_process_is_used_though_its_token_has_ended);
+    tcase_add_test(c, a_refresh_that_is_refused_keeps_the_one_of_another_process);
     tcase_add_test(c, a_server_that_refuses_each_token_is_not_asked_for_ever);
     tcase_add_test(c, a_request_is_cancelled_while_it_waits_for_a_token);
     tcase_add_test(c, a_file_that_is_not_ours_is_not_shown);

@@ -36,6 +36,7 @@ struct rv_mcp_tokens {
     /* the flow that is under way */
     rv_oauth *oauth; /* NULL: none; owned */
     rv_buf refused;  /* the token that began it; empty: there was none. The flow may drop it from what is kept */
+    rv_buf used;     /* the refresh token of that time, likewise */
     rv_http_call *call;
     struct rv_mcp_wait *waits; /* borrowed */
     struct rv_mcp_login *login;
@@ -99,10 +100,20 @@ static int save(rv_mcp_tokens *t, rv_err **err)
     return rc;
 }
 
-/* Has another process got a token meanwhile? Then its file counts. */
+/* What a flow begins with. */
+static void note_tokens(rv_mcp_tokens *t)
+{
+    rv_buf_clear(&t->refused);
+    rv_buf_puts(&t->refused, rv_json_text_or(t->kept, "access_token", ""));
+    rv_buf_clear(&t->used);
+    rv_buf_puts(&t->used, rv_json_text_or(t->kept, "refresh_token", ""));
+}
+
+/* Has another process got a token meanwhile? Then its file counts. It counts, too, when that token has ended by now: a
+ * refresh token is good once, and the file has the one that comes after ours. */
 static bool has_newer(rv_mcp_tokens *t)
 {
-    const char *theirs = NULL;
+    const char *theirs = NULL, *refresh = NULL;
     rv_buf token = RV_BUF_INIT(RV_OAUTH_MAX_TOKEN);
     json_object *fresh = NULL;
 
@@ -111,7 +122,8 @@ static bool has_newer(rv_mcp_tokens *t)
         return false;
     bool is_newer = rv_json_get_text(fresh, "access_token", &theirs) && !rv_str_is(rv_buf_str(&t->refused), theirs) &&
                     rv_oauth_read_token(fresh, now_us(t), &token);
-    if (is_newer) {
+    bool is_renewed = rv_json_get_text(fresh, "refresh_token", &refresh) && !rv_str_is(rv_buf_str(&t->used), refresh);
+    if (is_newer || is_renewed) {
         json_object_put(t->kept);
         t->kept = json_object_get(fresh);
     }
@@ -143,7 +155,8 @@ static void finish(rv_mcp_tokens *t, rv_err *problem)
     struct rv_mcp_login *login = t->login;
 
     end_flow(t);
-    if (problem && !login && has_newer(t)) {
+    bool has_theirs = problem && has_newer(t); /* and their refresh token is not overwritten by ours */
+    if (has_theirs && !login) {
         rv_err_free(problem);
         problem = NULL;
     } else if (!problem)
@@ -291,10 +304,10 @@ bool rv_mcp_tokens_get(const rv_mcp_tokens *t, rv_buf *out)
 int rv_mcp_tokens_renew(rv_mcp_tokens *t, const struct rv_mcp_refusal *why, struct rv_mcp_wait *w, rv_err **err)
 {
     if (!t->oauth) {
-        rv_buf_clear(&t->refused);
-        rv_buf_puts(&t->refused, rv_json_text_or(t->kept, "access_token", ""));
+        note_tokens(t);
         if (has_newer(t))
             return 1;
+        note_tokens(t);
     }
     int rc = t->oauth ? 0 : begin(t, why->status, why->challenge, err);
     if (rc < 0)
@@ -318,6 +331,7 @@ int rv_mcp_tokens_login(rv_mcp_tokens *t, struct rv_mcp_login *l, rv_err **err)
     if (t->oauth)
         return RV_FAIL(err, RV_E_STATE, "a login is under way");
     t->login = l;
+    note_tokens(t);
     int rc = begin(t, 0, (rv_str){NULL, 0}, err);
     if (rc < 0)
         t->login = NULL;
@@ -381,6 +395,9 @@ void rv_mcp_tokens_free(rv_mcp_tokens *t)
     if (t->refused.ptr)
         rv_wipe(t->refused.ptr, t->refused.len);
     rv_buf_fini(&t->refused);
+    if (t->used.ptr)
+        rv_wipe(t->used.ptr, t->used.len);
+    rv_buf_fini(&t->used);
     rv_buf_fini(&t->challenge);
     rv_buf_fini(&t->answer);
     rv_buf_fini(&t->authorization);
@@ -397,6 +414,7 @@ int rv_mcp_tokens_new(const struct rv_mcp_tokens_opts *opts, rv_mcp_tokens **out
     t->opts = *opts;
     rv_buf_init(&t->challenge, (size_t)8 << 10);
     rv_buf_init(&t->refused, RV_OAUTH_MAX_TOKEN);
+    rv_buf_init(&t->used, RV_OAUTH_MAX_TOKEN);
     rv_buf_init(&t->answer, RV_OAUTH_MAX_ANSWER);
     rv_buf_init(&t->authorization, (size_t)32 << 10);
     rv_buf_init(&t->content_type, 100);
