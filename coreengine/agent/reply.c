@@ -333,7 +333,7 @@ static const char *quote(const rv_visit *v, rv_str head, char out[MAX_QUOTE])
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < head.len && (head.ptr[i] || v->shared->rules >= RV_RULES_8); i++) {
+    for (size_t i = 0; i < head.len && (head.ptr[i] || v->shared->rules >= RV_RULES_9); i++) {
         rv_str shown = head.ptr[i] ? (rv_str){head.ptr + i, 1} : RV_STR_LIT("\\u0000");
         memcpy(out + n, shown.ptr, shown.len);
         n += shown.len;

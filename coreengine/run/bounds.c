@@ -16,7 +16,7 @@ void run_totals_fini(struct totals *t)
     *t = (struct totals){0};
 }
 
-/* What a branch has used itself. */
+/* What a branch has used itself. Its money was not counted again before RV_RULES_9. */
 static void add_branch(rv_run *run, const struct branch *b)
 {
     const rv_envelope *env = b->env, *under = b->group->opener->env;
@@ -27,6 +27,8 @@ static void add_branch(rv_run *run, const struct branch *b)
     t->visits += f->agent_hop_count - u->agent_hop_count;
     t->llm_calls += f->llm_call_count - u->llm_call_count;
     t->iterations += f->iteration - u->iteration;
+    if (run->shared.rules >= RV_RULES_9 || run->opts.is_snapshot)
+        run->shared.spent_micro_usd = rv_plus(run->shared.spent_micro_usd, f->usage.cost_micro_usd);
     for (size_t i = 0; i < p->n_agents; i++) {
         rv_str name = rv_str_of(p->agents[i].name);
 

@@ -23,6 +23,7 @@ enum rv_saves {
 struct rv_run_opts {
     struct rv_run_counters first; /* of a run that goes on from a saved state; zeroed: from 1 */
     enum rv_rules rules;          /* that the run began with; NEWEST: it begins now */
+    bool is_snapshot;             /* this run came to the envelope: money of branches counts by any rules */
     bool continues;               /* START goes on where the envelope stands: of a fork. Else at the first stage */
     int mode;                     /* enum rv_run_mode; RV_UNSET: the pipeline's, else sequential; ignored on resume */
     bool use_mocks;               /* mock every stage that has a mock handler */

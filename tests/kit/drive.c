@@ -335,13 +335,23 @@ static void take_line(struct drive *d, const struct rv_effect *e)
     }
 }
 
+/* Of its envelope and of the branches that wait. */
+static int64_t cost_in_state(const struct drive *d)
+{
+    int64_t cost = rv_envelope_fields(d->run->env)->usage.cost_micro_usd;
+
+    for (struct branch *b = &d->run->main; b; b = run_branch_next(b))
+        cost += b->group ? rv_envelope_fields(b->env)->usage.cost_micro_usd : 0;
+    return cost;
+}
+
 /* Nothing is set aside after the end, and what the run spent is what its state says, within the budget. */
 static void check_money(const struct drive *d)
 {
     const struct rv_visit_shared *s = &d->run->shared;
 
     ck_assert_int_eq(s->reserved_micro_usd, 0);
-    ck_assert_int_eq(s->spent_micro_usd, rv_envelope_fields(d->run->env)->usage.cost_micro_usd);
+    ck_assert_int_eq(s->spent_micro_usd, cost_in_state(d));
     if (d->p->has_budget && !d->overruns)
         ck_assert_int_le(s->spent_micro_usd, d->p->budget_micro_usd);
 }

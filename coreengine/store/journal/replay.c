@@ -274,6 +274,8 @@ static int make_run(struct replay *r, const struct rv_record *rec, rv_err **err)
     rv_envelope *env = r->snapshot.env;
     int64_t now_us = 0;
 
+    opts.is_snapshot = env != NULL;
+
     int rc = journal_record_get_begin(rec, r->opts->pipeline, &r->out.begin, &now_us, err);
     if (rc < 0)
         return fail_record(rec, err, rc);
