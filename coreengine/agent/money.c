@@ -82,20 +82,30 @@ static void reserve_all(rv_visit *v, int64_t micro_usd)
             s->reserved_micro_usd += micro_usd;
 }
 
-/* The outermost run that cannot pay for it. *waits: it could if nothing were set aside there, and so could all others.
- * NULL: all can, or the call is about to be refused for another reason. */
-static const struct rv_visit_shared *find_exhausted(const rv_visit *v, int64_t cost, bool *waits)
+/* The outermost run that cannot pay for it. *reserved: that cannot beside what is set aside there. NULL: all can. */
+static const struct rv_visit_shared *look_at_budgets(const rv_visit *v, int64_t cost,
+                                                     const struct rv_visit_shared **reserved)
 {
-    const struct rv_visit_shared *exhausted = NULL, *reserved = NULL;
+    const struct rv_visit_shared *exhausted = NULL;
 
+    *reserved = NULL;
     for (const struct rv_visit_shared *s = v->shared; s; s = s->up) {
         int64_t spent = rv_plus(s->spent_micro_usd, cost);
 
         if (is_budgeted(s) && spent > s->pipeline->budget_micro_usd)
             exhausted = s;
         if (is_budgeted(s) && rv_plus(spent, s->reserved_micro_usd) > s->pipeline->budget_micro_usd)
-            reserved = s;
+            *reserved = s;
     }
+    return exhausted;
+}
+
+/* The outermost run that cannot pay for it. *waits: it could if nothing were set aside there, and so could all others.
+ * NULL: all can, or the call is about to be refused for another reason. */
+static const struct rv_visit_shared *find_exhausted(const rv_visit *v, int64_t cost, bool *waits)
+{
+    const struct rv_visit_shared *reserved, *exhausted = look_at_budgets(v, cost, &reserved);
+
     *waits = false;
     if (v->shared->rules < RV_RULES_4 || exhausted || !reserved)
         return v->shared->rules < RV_RULES_4 ? reserved : exhausted;
@@ -305,13 +315,25 @@ void money_lose(rv_visit *v, const char *why, struct rv_effects *out)
                   RV_M_INT("cost_micro_usd", worst));
 }
 
+/* As find_exhausted() of a call that is made again: where the visit must end, no call waits, and it is refused for no
+ * other reason. */
+static const struct rv_visit_shared *find_unpaid(const rv_visit *v, int64_t cost, bool *waits)
+{
+    const struct rv_visit_shared *reserved, *exhausted = find_exhausted(v, cost, waits);
+
+    if (exhausted || v->shared->rules < RV_RULES_9)
+        return exhausted;
+    RV_IGNORE(!look_at_budgets(v, cost, &reserved), "it can be paid when the calls under way are over");
+    return reserved;
+}
+
 bool money_recover(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err)
 {
     int64_t cost = v->model.reserved_micro_usd;
     bool waits = false;
 
     money_lose(v, "nobody knows what became of a model call: it counts as charged for, and is made again", out);
-    const struct rv_visit_shared *exhausted = cost > 0 ? find_exhausted(v, cost, &waits) : NULL;
+    const struct rv_visit_shared *exhausted = cost > 0 ? find_unpaid(v, cost, &waits) : NULL;
     if (!exhausted) {
         set_aside(v, cost);
         return true;
