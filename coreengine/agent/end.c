@@ -10,8 +10,12 @@ static int64_t duration_ms(const rv_visit *v)
     return (v->now_us - v->started_us) / RV_US_PER_MS;
 }
 
+/* A stage with a model counts a call even if it failed before one (rule 5.2); an agent that was asked counts those
+ * that it made. */
 static int64_t counted_llm_calls(const rv_visit *v)
 {
+    if (v->shared->origin && v->shared->rules >= RV_RULES_9)
+        return v->llm_calls;
     bool is_first = v->llm_path && !v->resumed && !v->model.hooks.has_answered; /* what goes on was counted before */
     return is_first && v->llm_calls == 0 ? 1 : v->llm_calls;
 }
