@@ -185,6 +185,14 @@ bool rv_visit_is_cancelled(const struct rv_visit_shared *shared, int stage, cons
 /** The run goes on in another process after no process worked on it for that long: its deadline moves, and a model call
  * that was pending counts as charged for. This can end the visit because the run's budget is used up. */
 RV_MUST_CHECK int rv_visit_recover(rv_visit *v, int64_t gap_us, struct rv_effects *out, rv_err **err);
+/* What a stage keeps of its inner run while that waits for a person; borrowed. NULL: damaged. */
+struct rv_kept_inside {
+    const char *interrupt_id;
+    json_object *inputs, *state;
+};
+/** false: the stage waits with no inner run. */
+bool rv_visit_kept_inside(const struct rv_visit_shared *shared, int stage, const rv_envelope *env,
+                          struct rv_kept_inside *out);
 /** Did the inner run of a stage put that question? Then the stage goes on with the answer, whatever its kind. */
 bool rv_visit_asks_inside(const struct rv_visit_shared *shared, const rv_envelope *env, const struct rv_interrupt *in);
 /* In the data of a confirmation that a route raised: the name of the stage that a yes leads to. A yes then goes on

@@ -1,6 +1,6 @@
 /* Work that a visit leaves to the run: the elements of a list, which are visits themselves, and another
  * pipeline, which is a run. And `set`, which needs no call: the output is built from expressions. */
-#include "coreengine/agent/agent_internal.h"
+#include "coreengine/agent/tools_internal.h"
 #include "envelope/envelope.h"
 
 #include <json-c/linkhash.h>
@@ -183,15 +183,25 @@ void visit_resume_inner(rv_visit *v, json_object *kept)
     v->resumed = v->outside_state && v->outside_value;
 }
 
+bool rv_visit_kept_inside(const struct rv_visit_shared *shared, int stage, const rv_envelope *env,
+                          struct rv_kept_inside *out)
+{
+    json_object *kept =
+        shared->pipeline->agents[stage].inner.pipeline ? visit_kept(shared, stage, env, RV_KEPT_PIPELINE) : NULL;
+
+    if (!kept || !rv_json_get_text(kept, "interrupt_id", &out->interrupt_id))
+        return false;
+    out->inputs = rv_json_get_obj(kept, "inputs");
+    out->state = rv_json_get_obj(kept, "state");
+    return true;
+}
+
 bool rv_visit_asks_inside(const struct rv_visit_shared *shared, const rv_envelope *env, const struct rv_interrupt *in)
 {
     for (size_t i = 0; i < shared->pipeline->n_agents; i++) {
-        const struct rv_agent *a = &shared->pipeline->agents[i];
-        json_object *kept = a->inner.pipeline ? rv_envelope_suspended(env, rv_str_of(a->name)) : NULL;
-        const char *kind = NULL, *id = NULL;
+        struct rv_kept_inside kept;
 
-        if (kept && rv_json_get_text(kept, "kind", &kind) && strcmp(kind, RV_KEPT_PIPELINE) == 0 &&
-            rv_json_get_text(kept, "interrupt_id", &id) && in->id && strcmp(id, in->id) == 0)
+        if (rv_visit_kept_inside(shared, (int)i, env, &kept) && in->id && strcmp(kept.interrupt_id, in->id) == 0)
             return true;
     }
     return false;

@@ -43,7 +43,7 @@ static void inner_free(rv_work *w)
 }
 
 /* A slash keeps the stage apart from the name of the branch that it follows. */
-static int join(const char *before, const char *stage, char **out, rv_err **err)
+int run_inner_path(const char *before, const char *stage, char **out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(PATH_MAX_BYTES);
     size_t len = before ? strlen(before) : 0;
@@ -120,22 +120,21 @@ static int old_envelope(struct inner *in, json_object *state, int64_t now_us, rv
     return rc < 0 ? refuse(in, cause, err) : 0;
 }
 
-static void nest(rv_work *w, rv_run *run)
+void run_inner_nest(rv_run *run, struct rv_visit_shared *up, int stage, const struct run_inner_place *at)
 {
-    struct rv_visit_shared *up = w->shared, *root = rv_visit_root(up);
+    struct rv_visit_shared *root = rv_visit_root(up);
 
     run->is_inner = true;
     run->place = RV_VISIT_PLACE_NONE;
-    run->place.path = w->inner->path;
-    run->place.inputs = rv_visit_outside_value(w->visit);
+    run->place.path = at->path;
+    run->place.inputs = at->inputs;
     run->shared.root = root;
     run->shared.up = up;
     run->shared.emits = root->emits;
     run->shared.use_mocks = up->use_mocks || run->pipeline->mock;
-    run->shared.prefix = w->inner->prefix;
-    run->shared.asking_stage = up->root ? up->asking_stage : rv_visit_stage(w->visit);
-    run->shared.run_id = up->run_id ? up->run_id : rv_envelope_fields(w->env)->envelope_id;
-    run->shared.deadline_us = rv_visit_deadline(w->visit);
+    run->shared.prefix = at->prefix;
+    run->shared.asking_stage = up->root ? up->asking_stage : stage;
+    run->shared.run_id = up->run_id ? up->run_id : rv_envelope_fields(at->env)->envelope_id;
 }
 
 static int start(rv_work *w, json_object *state, struct rv_effects *out, rv_err **err)
@@ -191,9 +190,9 @@ static int inner_begin(rv_work *w, struct rv_effects *out, rv_err **err)
     in->text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     opts.rules = w->shared->rules;
     opts.conversation = w->shared->conversation;
-    int rc = join(w->place.path, stage, &in->path, err);
+    int rc = run_inner_path(w->place.path, stage, &in->path, err);
     if (rc == 0)
-        rc = join(w->shared->prefix, stage, &in->prefix, err);
+        rc = run_inner_path(w->shared->prefix, stage, &in->prefix, err);
     if (rc == 0)
         rc = set_scripted(in, rv_visit_root(w->shared)->scripted_inner, agent_of(w)->inner.pipeline, err);
     opts.scripted_stages = in->scripted;
@@ -203,7 +202,9 @@ static int inner_begin(rv_work *w, struct rv_effects *out, rv_err **err)
         rc = rv_run_new(agent_of(w)->inner.pipeline, &w->shared->catalog, &opts, env, &in->run, err);
     if (rc < 0 || !in->run)
         return rc;
-    nest(w, in->run);
+    const struct run_inner_place at = {in->path, in->prefix, rv_visit_outside_value(w->visit), w->env};
+    run_inner_nest(in->run, w->shared, rv_visit_stage(w->visit), &at);
+    in->run->shared.deadline_us = rv_visit_deadline(w->visit);
     return start(w, state, out, err);
 }
 

@@ -24,6 +24,16 @@ struct rv_work_kind {
 extern const struct rv_work_kind run_each_kind;  /* each.c: the elements of a list */
 extern const struct rv_work_kind run_inner_kind; /* inner.c: another pipeline; goes on after a person's answer, too */
 
+/* inner.c */
+/** "stage/" behind the path of what is around it. *out is the caller's. */
+RV_MUST_CHECK int run_inner_path(const char *before, const char *stage, char **out, rv_err **err);
+struct run_inner_place { /* of a run that is the work of a stage; borrowed, and outlives the run */
+    const char *path, *prefix;
+    json_object *inputs;
+    const rv_envelope *env; /* of the visit around it */
+};
+void run_inner_nest(rv_run *run, struct rv_visit_shared *up, int stage, const struct run_inner_place *at);
+
 struct rv_work {
     struct rv_visit_shared *shared;  /* borrowed */
     rv_envelope *env;                /* borrowed */
