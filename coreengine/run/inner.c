@@ -148,6 +148,8 @@ static int start(rv_work *w, json_object *state, struct rv_effects *out, rv_err 
         ev.kind = RV_EVENT_ANSWER;
         rc = rv_response_read_json(asked.response, &ev.response, &cause);
         ev.response.interrupt_id = rv_str_of(asked.id);
+        if (ev.response.cancelled && w->shared->rules >= RV_RULES_9) /* a response names a choice even so */
+            ev.response.choice = (rv_str){NULL, 0};
         if (rc == 0)
             rc = run_load_tree(w->inner->run, &cause);
     }
