@@ -516,7 +516,7 @@ static int give_up(rv_run *run, struct branch *b, const char *why, struct rv_eff
     int stage = rv_pipeline_find_stage(run->pipeline, rv_str_of(rv_envelope_fields(b->env)->current_stage));
 
     int rc = questions_withdraw(run, b, err);
-    return rc < 0 || stage < 0 ? rc : run_work_give_up(&run->shared, stage, b->env, why, out, err);
+    return rc < 0 || stage < 0 ? rc : run_give_up(run, b, stage, why, out, err);
 }
 
 int run_branch_cancel(rv_run *run, struct branch *b, const char *why, json_object *partials, struct rv_effects *out,

@@ -56,6 +56,6 @@ int run_question_cancelled(rv_run *run, struct branch *b, rv_str reason, struct 
     b->held = NULL; /* a list that an answer would have led to */
     free(b->held_taken);
     b->held_taken = NULL;
-    int rc = run_work_give_up(&run->shared, stage, b->env, "the question was cancelled", out, err);
+    int rc = run_give_up(run, b, stage, "the question was cancelled", out, err);
     return rc < 0 ? rc : rv_visit_cancel_question(&run->shared, stage, b->env, reason, err);
 }

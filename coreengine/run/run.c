@@ -7,16 +7,6 @@
 
 #include "envelope/envelope.h"
 
-/* The work so far of stages that wait for a person is kept with their sessions: they will not go on. */
-static int give_up_waiting(rv_run *run, const char *why, struct rv_effects *out, rv_err **err)
-{
-    int rc = 0;
-
-    for (size_t i = 0; i < run->pipeline->n_agents && rc == 0; i++)
-        rc = run_work_give_up(&run->shared, (int)i, run->env, why, out, err);
-    return rc;
-}
-
 static int initialise(rv_run *run, rv_err **err)
 {
     const struct rv_pipeline *p = run->pipeline;
@@ -73,7 +63,7 @@ static int go_to(rv_run *run, const char *stage, rv_err **err)
 
 static int deny(rv_run *run, const char *text, struct rv_effects *out, rv_err **err)
 {
-    int rc = give_up_waiting(run, text, out, err);
+    int rc = run_give_up_waiting(run, &run->main, text, out, err);
     return rc < 0 ? rc : run_fail(run, RV_RUN_TERMINATED, RV_REASON_USER_CANCELLED, text, out, err);
 }
 
@@ -304,7 +294,7 @@ static int give_up_all(rv_run *run, const char *why, json_object *partials, stru
         if (rc == 0)
             rc = run_batch_merge(run, out, err);
     }
-    return rc == 0 && !run->finished ? give_up_waiting(run, why, out, err) : rc;
+    return rc == 0 && !run->finished ? run_give_up_waiting(run, &run->main, why, out, err) : rc;
 }
 
 int run_cancel(rv_run *run, const char *why, json_object *partials, struct rv_effects *out, rv_err **err)

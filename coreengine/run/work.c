@@ -82,12 +82,6 @@ int run_work_cancel(rv_work *w, const char *why, json_object *partials, struct r
     return rc < 0 ? rc : rv_visit_cancel(w->visit, why, partials, out->now_us, out, err);
 }
 
-int run_work_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env, const char *why,
-                     struct rv_effects *out, rv_err **err)
-{
-    return rv_visit_give_up(shared, stage, env, why, out, err);
-}
-
 int run_work_recover(rv_work *w, int64_t gap_us, struct rv_effects *out, rv_err **err)
 {
     int rc = rv_visit_recover(w->visit, gap_us, out, err);

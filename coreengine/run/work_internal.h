@@ -22,9 +22,6 @@ RV_MUST_CHECK int run_work_on(rv_work *w, const struct rv_event *ev, struct rv_e
 /** Give up all that is under way in it. */
 RV_MUST_CHECK int run_work_cancel(rv_work *w, const char *why, json_object *partials, struct rv_effects *out,
                                   rv_err **err);
-/** A stage that waits for a person never goes on. */
-RV_MUST_CHECK int run_work_give_up(struct rv_visit_shared *shared, int stage, rv_envelope *env, const char *why,
-                                   struct rv_effects *out, rv_err **err);
 /** Another process goes on with it. */
 RV_MUST_CHECK int run_work_recover(rv_work *w, int64_t gap_us, struct rv_effects *out, rv_err **err);
 bool run_work_is_done(const rv_work *w);
