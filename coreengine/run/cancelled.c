@@ -48,14 +48,16 @@ int run_question_cancelled(rv_run *run, struct branch *b, rv_str reason, struct 
 
     if (rv_interrupt_is_ask(in.data))
         return rv_visit_on_answer(&run->shared, b->env, err);
-    if (rv_visit_asks_inside(&run->shared, b->env, &in) || rv_visit_tells_denial(&run->shared, b->env))
-        return 0; /* the stage is visited again, and the run inside, or its model, is told */
+    bool tells = rv_visit_asks_inside(&run->shared, b->env, &in);
+    int rc = tells ? 0 : run_tells_denial(run, b, &tells, err);
+    if (rc < 0 || tells)
+        return rc; /* the stage is visited again, and the run inside, or its model, is told */
     int stage = stage_that_fails(run, b, &in);
     if (stage < 0)
         return end(run, reason, out, err);
     b->held = NULL; /* a list that an answer would have led to */
     free(b->held_taken);
     b->held_taken = NULL;
-    int rc = run_give_up(run, b, stage, "the question was cancelled", out, err);
+    rc = run_give_up(run, b, stage, "the question was cancelled", out, err);
     return rc < 0 ? rc : rv_visit_cancel_question(&run->shared, stage, b->env, reason, err);
 }

@@ -3,6 +3,7 @@
 #include "coreengine/run/work_kinds_internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct inside {
     rv_run *run; /* owned; NULL: none waits there, or its state does not fit the pipeline any more */
@@ -58,6 +59,18 @@ static int inside_open(rv_run *run, struct branch *b, int stage, int64_t now_us,
     return 0;
 }
 
+/* The run inside that put this question of the branch. */
+static int open_asking(rv_run *run, struct branch *b, const char *id, int64_t now_us, struct inside *in, rv_err **err)
+{
+    struct rv_kept_inside kept;
+
+    *in = (struct inside){NULL};
+    for (size_t i = 0; id && i < run->pipeline->n_agents; i++)
+        if (rv_visit_kept_inside(&run->shared, (int)i, b->env, &kept) && strcmp(kept.interrupt_id, id) == 0)
+            return inside_open(run, b, (int)i, now_us, in, err);
+    return 0;
+}
+
 /* --- giving up --- */
 
 int run_give_up(rv_run *run, struct branch *b, int stage, const char *why, struct rv_effects *out, rv_err **err)
@@ -83,5 +96,51 @@ int run_give_up_waiting(rv_run *run, struct branch *b, const char *why, struct r
 
     for (size_t i = 0; i < run->pipeline->n_agents && rc == 0; i++)
         rc = run_give_up(run, b, (int)i, why, out, err);
+    return rc;
+}
+
+/* --- answers --- */
+
+static struct branch *asking_branch(rv_run *run)
+{
+    struct branch *b = questions_first(run);
+
+    return b ? b : &run->main;
+}
+
+int run_tells_denial(rv_run *run, struct branch *b, bool *tells, rv_err **err)
+{
+    struct inside in;
+
+    *tells = rv_visit_tells_denial(&run->shared, b->env);
+    if (*tells || run->shared.rules < RV_RULES_8)
+        return 0;
+    int rc = open_asking(run, b, rv_envelope_interrupt(b->env).id, run->last_us, &in, err);
+    if (rc == 0 && in.run)
+        rc = run_tells_denial(in.run, asking_branch(in.run), tells, err);
+    inside_free(&in);
+    return rc;
+}
+
+int run_check_answer(rv_run *run, struct branch *b, const struct rv_response *r, int64_t now_us, rv_err **err)
+{
+    rv_str asked = rv_str_of(rv_envelope_interrupt(b->env).id);
+    struct rv_response without = *r, of_inside = *r;
+    char id[RV_ID_MAX];
+    struct inside in;
+
+    of_inside.interrupt_id = r->interrupt_id.ptr ? r->interrupt_id : asked;
+    if (!r->arguments || of_inside.interrupt_id.len >= RV_ID_MAX)
+        return rv_visit_check_answer(&run->shared, b->env, r, now_us, err);
+    snprintf(id, sizeof id, "%.*s", RV_STR_ARG(of_inside.interrupt_id));
+    int rc = open_asking(run, b, id, now_us, &in, err);
+    if (rc == 0 && !in.run)
+        return rv_visit_check_answer(&run->shared, b->env, r, now_us, err);
+    without.arguments = NULL;
+    if (rc == 0)
+        rc = rv_visit_check_answer(&run->shared, b->env, &without, now_us, err);
+    if (rc == 0)
+        rc = rv_run_check_answer(in.run, &of_inside, now_us, err);
+    inside_free(&in);
     return rc;
 }

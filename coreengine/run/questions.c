@@ -76,7 +76,7 @@ int questions_check(rv_run *run, const struct rv_response *r, int64_t now_us, rv
     rv_buf hint = RV_BUF_INIT(1024);
 
     if (b)
-        return rv_visit_check_answer(&run->shared, b->env, r, now_us, err);
+        return run_check_answer(run, b, r, now_us, err);
     int rc = questions_refuse_withdrawn(run, r, err);
     if (rc < 0)
         return rc;
@@ -159,7 +159,8 @@ int questions_go_on_approved(rv_run *run, struct branch *b, int from, struct rv_
 static int take(rv_run *run, struct branch *b, struct rv_interrupt in, const struct rv_response *r,
                 struct rv_effects *out, rv_err **err)
 {
-    int asker;
+    bool tells = false;
+    int asker, rc = 0;
 
     if (r->cancelled)
         return run_question_cancelled(run, b, r->text, out, err);
@@ -167,10 +168,12 @@ static int take(rv_run *run, struct branch *b, struct rv_interrupt in, const str
         return rv_visit_on_answer(&run->shared, b->env, err);
     if (rv_interrupt_goes_on(in.kind, in.data))
         return 0;
-    if (in.kind == RV_INTERRUPT_CONFIRMATION && !r->approved)
-        return rv_visit_tells_denial(&run->shared, b->env) ? 0
-                                                           : run_fail(run, RV_RUN_TERMINATED, RV_REASON_USER_CANCELLED,
-                                                                      "the user denied the confirmation", out, err);
+    if (in.kind == RV_INTERRUPT_CONFIRMATION && !r->approved) {
+        rc = run_tells_denial(run, b, &tells, err);
+        return rc < 0 || tells ? rc
+                               : run_fail(run, RV_RUN_TERMINATED, RV_REASON_USER_CANCELLED,
+                                          "the user denied the confirmation", out, err);
+    }
     if (in.kind == RV_INTERRUPT_CONFIRMATION) {
         asker = rv_visit_asked_by_route(&run->shared, b->env, in.data);
         return asker >= 0 ? questions_go_on_approved(run, b, asker, out, err) : 0;

@@ -71,14 +71,17 @@ static int choose_stage(rv_run *run, enum rv_interrupt_kind kind, const struct r
                         rv_err **err)
 {
     const struct rv_pipeline *p = run->pipeline;
-    int asker;
+    bool tells = false;
+    int asker, rc = 0;
 
     switch (kind) {
     case RV_INTERRUPT_CLARIFICATION:
         return go_to(run, p->clarification_resume_stage, err);
     case RV_INTERRUPT_CONFIRMATION:
-        if (!r->approved && rv_visit_tells_denial(&run->shared, run->env))
-            return 0;
+        if (!r->approved)
+            rc = run_tells_denial(run, &run->main, &tells, err);
+        if (rc < 0 || tells)
+            return rc;
         if (!r->approved)
             return deny(run, "the user denied the confirmation", out, err);
         asker = run->parallel || p->confirmation_resume_stage[0]
@@ -93,7 +96,7 @@ static int choose_stage(rv_run *run, enum rv_interrupt_kind kind, const struct r
             return go_to(run, p->agent_review_reject_stage, err);
         }
         if (rv_str_is(r->decision, "modify") && r->text.ptr) {
-            int rc = rv_envelope_add_feedback(run->env, r->text, err);
+            rc = rv_envelope_add_feedback(run->env, r->text, err);
             if (rc < 0)
                 return rc;
         }
@@ -110,7 +113,7 @@ static int choose_stage(rv_run *run, enum rv_interrupt_kind kind, const struct r
 
 static int answer(rv_run *run, const struct rv_response *response, struct rv_effects *out, rv_err **err)
 {
-    int rc = rv_visit_check_answer(&run->shared, run->env, response, out->now_us, err);
+    int rc = run_check_answer(run, &run->main, response, out->now_us, err);
     if (rc < 0)
         return rc;
     rc = rv_envelope_select_interrupt(run->env, response->interrupt_id, err);
@@ -401,8 +404,7 @@ static int answer_branch(rv_run *run, const struct rv_event *ev, struct rv_effec
 
 int rv_run_check_answer(rv_run *run, const struct rv_response *r, int64_t now_us, rv_err **err)
 {
-    return run->main.opened ? questions_check(run, r, now_us, err)
-                            : rv_visit_check_answer(&run->shared, run->env, r, now_us, err);
+    return run->main.opened ? questions_check(run, r, now_us, err) : run_check_answer(run, &run->main, r, now_us, err);
 }
 
 /* After a restart or an answer: the branches that the envelope tells of, before anything looks at them. */
@@ -425,7 +427,7 @@ static int wake(rv_run *run, const struct rv_event *ev, bool *is_heard, rv_err *
     if (ev->kind == RV_EVENT_ANSWER) {
         rc = questions_refuse_withdrawn(run, &ev->response, err);
         if (rc == 0 && waits)
-            rc = rv_visit_check_answer(&run->shared, run->env, &ev->response, ev->now_us, err);
+            rc = run_check_answer(run, &run->main, &ev->response, ev->now_us, err);
     } else if (run->main.opened && (waits || !run->started)) {
         *is_heard = !waits || ev->kind == RV_EVENT_CANCEL;
         waits = *is_heard;

@@ -254,6 +254,11 @@ RV_MUST_CHECK int run_give_up(rv_run *run, struct branch *b, int stage, const ch
 /** The same of all stages. */
 RV_MUST_CHECK int run_give_up_waiting(rv_run *run, struct branch *b, const char *why, struct rv_effects *out,
                                       rv_err **err);
+/** Is the model told when the question of the branch is denied, so that the stage that asked goes on? */
+RV_MUST_CHECK int run_tells_denial(rv_run *run, struct branch *b, bool *tells, rv_err **err);
+/** As rv_visit_check_answer(), also of a question about a call of a run inside. */
+RV_MUST_CHECK int run_check_answer(rv_run *run, struct branch *b, const struct rv_response *r, int64_t now_us,
+                                   rv_err **err);
 
 /* parallel.c */
 RV_MUST_CHECK int run_parallel_begin(rv_run *run, rv_err **err);
