@@ -319,12 +319,12 @@ void money_lose(rv_visit *v, const char *why, struct rv_effects *out)
  * other reason. */
 static const struct rv_visit_shared *find_unpaid(const rv_visit *v, int64_t cost, bool *waits)
 {
-    const struct rv_visit_shared *reserved, *exhausted = find_exhausted(v, cost, waits);
+    const struct rv_visit_shared *exhausted = find_exhausted(v, cost, waits), *reserved;
 
     if (exhausted || v->shared->rules < RV_RULES_9)
         return exhausted;
-    RV_IGNORE(!look_at_budgets(v, cost, &reserved), "it can be paid when the calls under way are over");
-    return reserved;
+    exhausted = look_at_budgets(v, cost, &reserved);
+    return exhausted ? exhausted : reserved;
 }
 
 bool money_recover(rv_visit *v, struct rv_effects *out, int *rc, rv_err **err)

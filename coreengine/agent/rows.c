@@ -204,36 +204,37 @@ void agent_row_end(struct rows *r)
 
 /* What the message has beside its text: attachments, unless they are very long, and what the client added. A state that
  * a person has written may nest it deeper than a row does. */
-static void write_message_metadata(struct rows *r)
+static int write_message_metadata(struct rows *r, rv_err **err)
 {
     json_object *message = rv_envelope_metadata(r->v->env, RV_STR_LIT(RV_MESSAGE_METADATA), NULL);
     rv_buf text = RV_BUF_INIT(MAX_MESSAGE);
     bool fits = false;
 
     if (!json_object_is_type(message, json_type_object) || r->is_lean)
-        return;
+        return 0;
     rv_json_write(message, &text);
-    if (text.rc == 0)
-        text.rc = check_depth(rv_buf_str(&text), 0, &fits, RV_CODE_ONLY("want of memory: the turn keeps the code"));
-    if (text.rc == 0 && fits)
+    int rc = text.rc == 0            ? check_depth(rv_buf_str(&text), 0, &fits, err)
+             : text.rc == RV_E_NOMEM ? rv_buf_check(&text, "the metadata of a message", err)
+                                     : 0;
+    if (fits)
         rv_buf_add_str(&r->metadata, rv_buf_str(&text));
-    else if (text.rc == RV_E_NOMEM)
-        r->metadata.rc = RV_E_NOMEM;
     rv_buf_fini(&text);
+    return rc;
 }
 
-static void user_row(struct rows *r)
+static int user_row(struct rows *r, rv_err **err)
 {
     const rv_visit *v = r->v;
     const struct rv_envelope_fields *f = rv_envelope_fields(v->env);
 
     if (v->shared->origin) /* its question stands in the arguments of the call */
-        return;
+        return 0;
     agent_row_begin(r, RV_MESSAGE_USER, v->started_us);
     agent_row_content(r, v->model.prompt ? (rv_str){v->model.prompt, v->model.prompt_len}
                                          : (rv_str){f->raw_input, f->raw_input_len});
-    write_message_metadata(r);
+    int rc = write_message_metadata(r, err);
     agent_row_end(r);
+    return rc;
 }
 
 static void write_usage(rv_jw *w, const char *key, const struct rv_usage *u)
@@ -497,8 +498,9 @@ static void rows_fini(struct rows *r)
 
 static int make_turn(struct rows *r, rv_err **err)
 {
-    user_row(r);
-    int rc = agent_rows_calls(r, err);
+    int rc = user_row(r, err);
+    if (rc == 0)
+        rc = agent_rows_calls(r, err);
     if (rc == 0)
         rc = assistant_row(r, err);
     return rc == 0 ? rv_turn_check(r->turn, err) : rc;
