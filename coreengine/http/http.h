@@ -127,6 +127,7 @@ struct rv_httpd_access {
     int64_t start_us, took_us;    /* from the end of the head to the end of the answer */
 };
 
+struct rv_address;
 struct rv_httpd_handler {
     /** The head is there and right. Fill in the plan. May answer at once with rv_httpd_reply(), which ends the
      * exchange: on_request does not come and a body is not read. NULL: every request is taken. */
@@ -136,7 +137,9 @@ struct rv_httpd_handler {
     /** Body and content type (static) of a refusal, in the host's own form. NULL: plain text. */
     void (*on_refusal)(void *self, const struct rv_httpd_refusal *why, rv_buf *body, const char **content_type);
     void (*on_access)(void *self, const struct rv_httpd_access *line); /* NULL: no log */
-    void *self;                                                        /* borrowed; outlives the server */
+    /** A proxy has the connections of many clients: limits.max_per_peer is not for it. NULL: none is one. */
+    bool (*is_proxy)(void *self, const struct rv_address *peer);
+    void *self; /* borrowed; outlives the server */
 };
 
 struct rv_httpd_opts {

@@ -280,7 +280,8 @@ const struct rv_httpd_fault *httpd_unwelcome(rv_httpd *s, const uv_tcp_t *taken,
         return &is_full;
     if (is_short(s, taken))
         return &no_files;
-    int rc = httpd_peers_add(s->peers, peer, s->o.limits.max_per_peer);
+    bool is_proxy = s->o.handler.is_proxy && s->o.handler.is_proxy(s->o.handler.self, peer);
+    int rc = httpd_peers_add(s->peers, peer, is_proxy ? 0 : s->o.limits.max_per_peer);
     return rc == RV_E_NOMEM ? &no_memory : rc < 0 ? &is_greedy : NULL;
 }
 

@@ -19,7 +19,7 @@ int identity_caller_header(const struct rv_caller *c, const char *name, rv_str *
 
 /* --- proxies --- */
 
-static bool is_proxy(const rv_auth *auth, const struct rv_address *a)
+bool rv_auth_has_proxy(const rv_auth *auth, const struct rv_address *a)
 {
     for (size_t i = 0; i < auth->n_proxies; i++)
         if (identity_network_has(&auth->proxies[i], a))
@@ -31,7 +31,7 @@ bool identity_caller_is_proxy(const rv_auth *auth, const struct rv_caller *c)
 {
     struct rv_address a;
 
-    return identity_address_read(rv_str_of(c->peer), &a) && is_proxy(auth, &a);
+    return identity_address_read(rv_str_of(c->peer), &a) && rv_auth_has_proxy(auth, &a);
 }
 
 /* The last element of a list with commas, which is taken off. */
@@ -67,9 +67,9 @@ static enum walk walk_back(const rv_auth *auth, const struct rv_caller *c, struc
         return WALK_TOO_LONG;
     for (int hops = 0; n > 0; n--) {
         if (!c->header(c->self, "x-forwarded-for", n - 1, &list) || list.len == 0)
-            return is_proxy(auth, at) ? WALK_UNREADABLE : WALK_NAMED;
+            return rv_auth_has_proxy(auth, at) ? WALK_UNREADABLE : WALK_NAMED;
         while (list.len > 0) {
-            if (!is_proxy(auth, at))
+            if (!rv_auth_has_proxy(auth, at))
                 return WALK_NAMED;
             if (hops++ == MAX_HOPS)
                 return WALK_TOO_LONG;
@@ -88,7 +88,7 @@ static enum walk find_client(const rv_auth *auth, const struct rv_caller *c, str
     *is_tls = c->is_tls;
     if (!identity_address_read(rv_str_of(c->peer), out))
         return WALK_TOO_LONG;
-    if (!is_proxy(auth, out))
+    if (!rv_auth_has_proxy(auth, out))
         return WALK_NAMED;
     if (identity_caller_header(c, "x-forwarded-proto", &proto) == 1)
         *is_tls = rv_str_is(last_of(&proto), "https");

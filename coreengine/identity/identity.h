@@ -212,6 +212,8 @@ RV_MUST_CHECK int rv_auth_identify(rv_auth *auth, const struct rv_auth_with *wit
                                    struct rv_identity *out, struct rv_refusal *refusal, rv_err **err);
 /** Is the authenticator open for callers on this machine? False as soon as there is any key. */
 bool rv_auth_is_open(const rv_auth *auth, bool has_keys);
+/** Is it the address of a trusted proxy? */
+bool rv_auth_has_proxy(const rv_auth *auth, const struct rv_address *a);
 
 /* --- API keys and logins: made here, kept in the store --- */
 

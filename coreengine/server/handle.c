@@ -341,5 +341,15 @@ static void on_access(void *self, const struct rv_httpd_access *a)
            RV_F_TEXT("request_id", a->request_id), RV_F_TEXT("run_id", a->run_id[0] ? a->run_id : NULL));
 }
 
-const struct rv_httpd_handler srv_handler = {
-    .on_head = on_head, .on_request = on_request, .on_refusal = on_refusal, .on_access = on_access};
+static bool is_proxy(void *self, const struct rv_address *peer)
+{
+    const struct srv_server *s = self;
+
+    return rv_auth_has_proxy(s->auth, peer);
+}
+
+const struct rv_httpd_handler srv_handler = {.on_head = on_head,
+                                             .on_request = on_request,
+                                             .on_refusal = on_refusal,
+                                             .on_access = on_access,
+                                             .is_proxy = is_proxy};

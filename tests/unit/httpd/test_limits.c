@@ -284,6 +284,23 @@ START_TEST(limits_the_connections_of_a_peer)
 }
 END_TEST
 
+static bool is_proxy(void *self, const struct rv_address *peer)
+{
+    (void)self;
+    return rv_address_is_loopback(peer);
+}
+
+START_TEST(does_not_limit_the_connections_of_a_proxy)
+{
+    w.opts.limits.max_per_peer = 1;
+    w.opts.handler.is_proxy = is_proxy;
+    listen_now();
+    char *got = world_ask(&w, RV_STR_LIT("GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+    ck_assert_int_eq(status_of(got), 200);
+    free(got);
+}
+END_TEST
+
 START_TEST(limits_all_connections)
 {
     w.opts.limits.max_connections = 1;
@@ -389,6 +406,7 @@ TCase *limits_case(void)
     tcase_add_test(tc, limits_how_slowly_a_body_comes);
     tcase_add_test(tc, limits_how_long_a_client_takes_nothing);
     tcase_add_test(tc, limits_the_connections_of_a_peer);
+    tcase_add_test(tc, does_not_limit_the_connections_of_a_proxy);
     tcase_add_test(tc, limits_all_connections);
     tcase_add_test(tc, limits_the_memory_of_all_bodies);
     tcase_add_test(tc, limits_what_comes_during_an_answer);
