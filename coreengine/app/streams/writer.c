@@ -15,6 +15,7 @@
 #define MAX_WAITING RV_STREAM_MAX_PART /* the store takes no larger group */
 #define MAX_HELD    ((size_t)64 << 10) /* bytes of text that become one piece: it is one value of a row */
 #define PRUNE_US    (30 * RV_US_PER_S) /* half a minute: old streams take room, nothing else */
+#define PRUNE_OFTEN RV_US_PER_S        /* as often at most, where they are kept for less than PRUNE_US */
 #define PRUNE_MAX   500                /* streams in one transaction: it stays short for other writers */
 #define MAX_GROUP   256                /* streams of one transaction: other processes wait for its end */
 #define GATHER_NS                                                                                                      \
@@ -58,9 +59,9 @@ struct rv_app_streams {
     bool is_over, has_thread;
     int64_t wrote_ns; /* the thread's: when it wrote last */
     pthread_t thread;
-    rv_store *store;       /* the thread's, as the next one */
-    struct batch *batches; /* owned */
-    int64_t kept_us, pruned_us;
+    rv_store *store;           /* the thread's, as the next one */
+    struct batch *batches;     /* owned */
+    int64_t kept_us, prune_ns; /* prune_ns: when old streams are deleted next */
     rv_log *log;
 };
 
@@ -235,19 +236,6 @@ static void tell_all(rv_app_streams *w, struct batch *batches, size_t n)
     pthread_mutex_unlock(&w->lock);
 }
 
-static void prune(rv_app_streams *w)
-{
-    int64_t now_us = rv_app_now_us(), n = 0;
-    rv_err *err = NULL;
-
-    if (now_us < w->pruned_us + PRUNE_US)
-        return;
-    w->pruned_us = now_us;
-    if (rv_store_prune_streams(w->store, now_us - w->kept_us, now_us, PRUNE_MAX, &n, &err) < 0)
-        RV_LOG(w->log, WARN, "stream.prune", RV_F_ERR("error", err));
-    rv_err_free(err);
-}
-
 static int64_t now_ns(void)
 {
     struct timespec now;
@@ -256,21 +244,42 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* With the lock: false when it is time to write. */
+/* As many as one transaction has: the next ones at once, behind the lines that wait. */
+static void prune(rv_app_streams *w)
+{
+    int64_t now_us = rv_app_now_us(), every_us = w->kept_us < PRUNE_US ? w->kept_us : PRUNE_US, n = 0;
+    rv_err *err = NULL;
+
+    every_us = every_us > PRUNE_OFTEN ? every_us : PRUNE_OFTEN;
+    if (now_ns() < w->prune_ns)
+        return;
+    if (rv_store_prune_streams(w->store, now_us - w->kept_us, now_us, PRUNE_MAX, &n, &err) < 0)
+        RV_LOG(w->log, WARN, "stream.prune", RV_F_ERR("error", err));
+    rv_err_free(err);
+    w->prune_ns = now_ns() + (n < PRUNE_MAX ? every_us * 1000 : 0);
+}
+
+/* With the lock. */
+static void wait_until(rv_app_streams *w, int64_t ns)
+{
+    const struct timespec until = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+
+    RV_IGNORE(pthread_cond_timedwait(&w->wake, &w->lock, &until), "the time is looked at again");
+}
+
+/* With the lock: false when it is time to write, or to delete. */
 static bool wait_for_lines(rv_app_streams *w)
 {
-    int64_t until_ns = w->wrote_ns + GATHER_NS;
-    bool is_early = now_ns() < until_ns;
+    int64_t until_ns = w->wrote_ns + GATHER_NS, at_ns = now_ns();
 
-    if (!w->first && !is_early) {
-        pthread_cond_wait(&w->wake, &w->lock);
+    if (w->hurries || w->is_over || at_ns >= until_ns) {
+        if (w->first || w->is_over || at_ns >= w->prune_ns)
+            return false;
+        wait_until(w, w->prune_ns);
         return true;
     }
-    if (w->hurries || w->is_over || !is_early)
-        return false;
-    const struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
     w->gathers = true;
-    RV_IGNORE(pthread_cond_timedwait(&w->wake, &w->lock, &until), "the time is looked at again");
+    wait_until(w, until_ns);
     w->gathers = false;
     return true;
 }
@@ -286,9 +295,11 @@ static void *run(void *self)
             continue;
         size_t n = take(w, batches);
         pthread_mutex_unlock(&w->lock);
-        write_all(w, batches, n);
-        w->wrote_ns = now_ns();
-        tell_all(w, batches, n);
+        if (n > 0) {
+            write_all(w, batches, n);
+            w->wrote_ns = now_ns();
+            tell_all(w, batches, n);
+        }
         prune(w);
         pthread_mutex_lock(&w->lock);
     }
@@ -304,6 +315,7 @@ int rv_app_streams_new(const struct rv_app_streams_opts *opts, rv_app_streams **
         return RV_FAIL(err, RV_E_NOMEM, "make the writer of streams");
     w->end = &w->first;
     w->log = opts->app->log;
+    w->prune_ns = now_ns() + PRUNE_OFTEN * 1000; /* what is begun first is written first */
     w->kept_us = opts->kept_us == RV_APP_STREAM_NOT_KEPT ? 0
                  : opts->kept_us > 0                     ? opts->kept_us
                                                          : RV_APP_STREAM_KEPT_US;
