@@ -530,7 +530,7 @@ int run_branch_cancel(rv_run *run, struct branch *b, const char *why, json_objec
         rc = cancel_visit(run, b, why, partials, out, err);
     else if (rv_branch_asks(b))
         rc = give_up(run, b, why, out, err);
-    else if (b->state == BRANCH_ALIVE && run->shared.rules >= RV_RULES_8) /* its question was denied just now */
+    else if (b->state == BRANCH_ALIVE && run->shared.rules >= RV_RULES_9) /* its question was denied just now */
         rc = run_give_up_waiting(run, b, why, out, err);
     if (rc == 0 && b->group)
         run_group_branch_over(run, b, BRANCH_CANCELLED, out);

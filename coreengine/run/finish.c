@@ -148,7 +148,7 @@ int run_fail(rv_run *run, enum rv_run_status status, enum rv_reason reason, cons
     char *kept = rv_str_dup(rv_str_of(text)); /* text may belong to a visit or to the envelope */
     if (!kept)
         return RV_FAIL(err, RV_E_NOMEM, "end a run");
-    int rc = run->shared.rules < RV_RULES_8 ? 0
+    int rc = run->shared.rules < RV_RULES_9 ? 0
                                             : run_give_up_waiting(run, &run->main, kept, out,
                                                                   RV_CODE_ONLY("a turn that cannot be kept does not "
                                                                                "hold up the end"));

@@ -78,7 +78,7 @@ int run_give_up(rv_run *run, struct branch *b, int stage, const char *why, struc
     struct inside in;
 
     int rc = rv_visit_give_up(&run->shared, stage, b->env, why, out, err);
-    if (rc < 0 || run->shared.rules < RV_RULES_8)
+    if (rc < 0 || run->shared.rules < RV_RULES_9)
         return rc;
     rc = inside_open(run, b, stage, out->now_us, &in, err);
     if (rc < 0 || !in.run)
@@ -113,7 +113,7 @@ int run_tells_denial(rv_run *run, struct branch *b, bool *tells, rv_err **err)
     struct inside in;
 
     *tells = rv_visit_tells_denial(&run->shared, b->env);
-    if (*tells || run->shared.rules < RV_RULES_8)
+    if (*tells || run->shared.rules < RV_RULES_9)
         return 0;
     int rc = open_asking(run, b, rv_envelope_interrupt(b->env).id, run->last_us, &in, err);
     if (rc == 0 && in.run)
