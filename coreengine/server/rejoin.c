@@ -237,7 +237,7 @@ static int took_another(struct rejoin *r, const struct rv_stream_row *row, rv_er
     return ++r->n_quiet >= MAX_QUIET;
 }
 
-static bool is_left(const struct rejoin *r, const struct rv_stream_row *row)
+static bool has_no_writer(const struct rejoin *r, const struct rv_stream_row *row)
 {
     return strcmp(row->owner, RV_APP_STREAM_NOBODY) == 0 ||
            (strcmp(row->owner, r->all->reader.server->owner) != 0 && rv_owner_is_dead(row->owner));
@@ -261,7 +261,7 @@ static int maybe_finish(struct rejoin *r, rv_err **err)
     }
     if (rc < 0)
         return rv_err_pass(err, cause);
-    bool ends = is_left(r, &row) && row.ended_us == 0;
+    bool ends = has_no_writer(r, &row) && row.ended_us == 0;
     if (!r->has_past) {
         rc = ends && row.n_lines <= 1 ? fail_unbegun(&cause) : 0;
     } else if (row.ended_us == 0 && row.last_part == r->part) {
