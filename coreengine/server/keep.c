@@ -165,7 +165,8 @@ void srv_run_hurry(struct srv_call *c, const char *id)
 
 enum repeated { FOLLOWS, BEGINS, BEGINS_ANEW };
 
-/* What was cancelled answers no repetition: the server itself may have ended it. An answer is no request of its own. */
+/* What was cancelled answers no repetition: the server itself may have ended it. An answer belongs to the run, so it is
+ * not asked again. */
 static bool is_cancelled(const struct rv_run_row *run, const struct rv_stream_row *stream)
 {
     return run->status == RV_RUN_CANCELLED && srv_stream_ordinal(stream->id) == 1;

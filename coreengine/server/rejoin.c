@@ -449,7 +449,7 @@ static int open_rejoin(struct rejoin *r, struct srv_turn_ask *answer, rv_err **e
     return rc == 0 && answer ? srv_answer_hand_over(r->all->reader.store, &r->scope, answer, r->question, err) : rc;
 }
 
-/* It was not taken: a client that reads its stream would wait for ever. */
+/* It was not taken: a client that reads its stream would wait without an end. */
 static void drop_row(struct srv_rejoins *all, const char *stream)
 {
     rv_err *err = NULL;

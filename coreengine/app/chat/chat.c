@@ -230,9 +230,10 @@ static int delete_with_runs(rv_store *store, const struct rv_store_scope *owner,
 /* One that waits, or that no process drives, is ended by a worker. */
 static void hurry(rv_store *store, const struct rv_store_scope *owner, const char *run)
 {
-    RV_IGNORE(
-        rv_app_enqueue_cancel(store, owner, run, RV_CODE_ONLY("the request is kept: no answer is taken any more")),
-        "the request is kept: no answer is taken any more");
+    rv_err *err = NULL;
+
+    if (rv_app_enqueue_cancel(store, owner, run, &err) < 0) /* the request is kept: it takes no answer any more */
+        rv_err_free(err);
 }
 
 int rv_chat_delete_session(rv_store *store, const struct rv_store_scope *scope, const char *id, int64_t now_us,
