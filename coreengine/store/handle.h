@@ -95,9 +95,9 @@ void rv_store_rollback(rv_store *s);
 RV_MUST_CHECK int rv_store_end(rv_store *s, int rc, rv_err **err);
 
 bool rv_store_is_in_group(const rv_store *s);
-/** In a group: until it ends, no other group of any process locks that name. Waits for one that did; what it has
+/** In a group: until it ends, no other group of any process holds that name. Waits for one that does; what it has
  *  written can be read then. RV_E_STATE: no group is open. */
-RV_MUST_CHECK int rv_store_lock_name(rv_store *s, const char *name, rv_err **err);
+RV_MUST_CHECK int rv_store_hold_name(rv_store *s, const char *name, rv_err **err);
 /** Does every other writer wait while a transaction is open? Then long work is cut into short transactions, with
  * pauses. */
 bool rv_store_has_one_writer(const rv_store *s);

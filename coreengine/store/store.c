@@ -400,24 +400,24 @@ bool rv_store_has_one_writer(const rv_store *s)
     return s->sql->driver->has_one_writer;
 }
 
-static int lock_name(struct sql_store *st, const char *name, rv_err **err)
+static int hold_name(struct sql_store *st, const char *name, rv_err **err)
 {
-    rv_sql_stmt *stmt = sql_use(st, SQL_LOCK_NAME);
+    rv_sql_stmt *stmt = sql_use(st, SQL_HOLD_NAME);
 
     store_sql_text(stmt, 1, name);
-    int rc = sql_step(stmt, "lock a name", err);
+    int rc = sql_step(stmt, "hold a name", err);
     sql_done(stmt);
     return rc < 0 ? rc : 0;
 }
 
-int rv_store_lock_name(rv_store *s, const char *name, rv_err **err)
+int rv_store_hold_name(rv_store *s, const char *name, rv_err **err)
 {
     int rc;
 
     if (!s->in_group)
         return RV_FAIL(err, RV_E_STATE, "store \"%s\": no group is open", s->url);
-    rc = enter_write(s, "lock name", err);
-    return rc != 0 ? rc : leave_write(s, lock_name(s->sql, name, err), err);
+    rc = enter_write(s, "hold name", err);
+    return rc != 0 ? rc : leave_write(s, hold_name(s->sql, name, err), err);
 }
 
 bool rv_store_is_in_group(const rv_store *s)

@@ -217,13 +217,12 @@ static void make_id(const char *prefix, char out[RV_STORE_MAX_ID + 1])
     snprintf(out, RV_STORE_MAX_ID + 1, "%s%.*s", prefix, N_RANDOM, digits);
 }
 
-/* Under an id that begins with prefix. */
+/* Under the id that out has. */
 static int submit_named(struct rv_app_run *run, const rv_envelope *env, const struct rv_app_submit *opts,
-                        const struct rv_needs *needs, const char *prefix, struct rv_app_submitted *out, rv_err **err)
+                        const struct rv_needs *needs, struct rv_app_submitted *out, rv_err **err)
 {
     rv_envelope *named = NULL;
 
-    make_id(prefix, out->run);
     int rc = app_state_as(env, out->run, &named, err);
     if (rc == 0)
         rc = keep_and_enqueue(run, named, opts, needs, err);
@@ -247,7 +246,7 @@ static int find_run(const struct rv_app_run *run, const char *prefix, unsigned s
 {
     const struct rv_store_scope scope = {run->app->scope.tenant, NULL};
     const struct rv_run_filter filter = {.id_prefix = prefix, .statuses = statuses, .limit = 1};
-    int rc = rv_store_lock_name(run->store, prefix, err);
+    int rc = rv_store_hold_name(run->store, prefix, err);
 
     id[0] = '\0';
     return rc < 0 ? rc : rv_store_list_runs(run->store, &scope, &filter, take_id, id, err);
@@ -266,7 +265,10 @@ static int submit_once(struct rv_app_run *run, const rv_envelope *env, const str
     int rc = prefix_of_key(run, rv_envelope_fields(env)->user_id, opts->key, OF_RUNS, prefix, err);
     if (rc == 0)
         rc = find_run(run, prefix, open, out->run, err);
-    return rc < 0 || out->run[0] ? rc : submit_named(run, env, opts, needs, prefix, out, err);
+    if (rc < 0 || out->run[0])
+        return rc;
+    make_id(prefix, out->run);
+    return submit_named(run, env, opts, needs, out, err);
 }
 
 static int compare_request(void *self, const struct rv_record *r, rv_err **err)
@@ -295,9 +297,11 @@ static int submit_request(struct rv_app_run *run, const rv_envelope *env, const 
 
     if (rc == 0)
         rc = find_run(run, prefix, 0, out->run, err);
-    if (rc == 0 && !out->run[0])
-        return submit_named(run, env, opts, needs, prefix, out, err);
-    out->is_new = false;
+    out->is_new = rc == 0 && !out->run[0];
+    if (out->is_new) {
+        make_id(prefix, out->run);
+        return submit_named(run, env, opts, needs, out, err);
+    }
     return rc < 0 ? rc : rv_store_read(run->store, &scope, &first, compare_request, (void *)opts, err);
 }
 

@@ -30,7 +30,7 @@ static const struct {
 } others[] = {
     {SQL_BEGIN_READ, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"},
     {SQL_BEGIN_WRITE, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"},
-    {SQL_LOCK_NAME, "SELECT CAST(pg_advisory_xact_lock(hashtextextended(?1, 0)) AS TEXT)"},
+    {SQL_HOLD_NAME, "SELECT CAST(pg_advisory_xact_lock(hashtextextended(?1, 0)) AS TEXT)"},
     /* Two that add equal bytes at the same time have one blob. */
     {SQL_ADD_BLOB, "INSERT INTO blobs (hash, created_us, data) VALUES (?1, ?2, ?3)"
                    " ON CONFLICT (hash) DO UPDATE SET created_us = blobs.created_us"},

@@ -66,7 +66,7 @@
     X(BEGIN_WRITE, "BEGIN IMMEDIATE")                                                                                  \
     X(COMMIT, "COMMIT")                                                                                                \
     X(ROLLBACK, "ROLLBACK")                                                                                            \
-    X(LOCK_NAME, "SELECT ?1") /* one group at a time writes */                                                         \
+    X(HOLD_NAME, "SELECT ?1") /* one group at a time writes */                                                         \
     X(FIND,                                                                                                            \
       "SELECT key, fence, n_records, owner, lease_until_us, status, n_pending, n_open, tenant FROM runs WHERE id = ?1" \
       " AND (?2 IS NULL OR tenant = ?2) AND (?3 IS NULL OR \"user\" = ?3)")                                            \
