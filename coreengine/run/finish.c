@@ -148,11 +148,14 @@ int run_fail(rv_run *run, enum rv_run_status status, enum rv_reason reason, cons
     char *kept = rv_str_dup(rv_str_of(text)); /* text may belong to a visit or to the envelope */
     if (!kept)
         return RV_FAIL(err, RV_E_NOMEM, "end a run");
-    int rc = run->shared.rules < RV_RULES_9 ? 0
-                                            : run_give_up_waiting(run, &run->main, kept, out,
-                                                                  RV_CODE_ONLY("a turn that cannot be kept does not "
-                                                                               "hold up the end"));
-    rc = rc == RV_E_NOMEM ? RV_FAIL(err, RV_E_NOMEM, "end a run") : 0;
+    rv_err *cause = NULL; /* a turn that cannot be kept does not hold up the end */
+    int rc = run->shared.rules >= RV_RULES_9 ? run_give_up_waiting(run, &run->main, kept, out, &cause) : 0;
+    if (rc != RV_E_NOMEM) {
+        rv_err_free(cause);
+        rc = 0;
+    } else {
+        rv_err_pass(err, cause);
+    }
     if (rc == 0)
         rc = rv_envelope_terminate(run->env, rv_str_of(kept), reason, out->now_us, err);
     if (rc == 0)

@@ -378,4 +378,7 @@ const struct rv_work_kind run_inner_kind = {
     .recover = inner_recover,
     .end = inner_end,
     .free = inner_free,
+    .give_up = run_inside_give_up,
+    .tells_denial = run_inside_tells_denial,
+    .check_arguments = run_inside_check_arguments,
 };

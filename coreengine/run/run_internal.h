@@ -246,8 +246,8 @@ RV_MUST_CHECK int questions_go_on_approved(rv_run *run, struct branch *b, int fr
 RV_MUST_CHECK int run_question_cancelled(rv_run *run, struct branch *b, rv_str reason, struct rv_effects *out,
                                          rv_err **err);
 
-/* inside.c: stages that wait for a person, and runs that wait inside of them */
-/** That stage of the branch never goes on: the messages of turns that it, or a run inside of it, has not ended are kept
+/* waiting.c: stages that wait for a person, and runs that wait inside of them */
+/** That stage of the branch never goes on: the messages of turns that it, or a run inside, has not ended are kept
  * as cancelled. Nothing where it does not wait. */
 RV_MUST_CHECK int run_give_up(rv_run *run, struct branch *b, int stage, const char *why, struct rv_effects *out,
                               rv_err **err);

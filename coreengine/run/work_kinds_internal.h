@@ -20,6 +20,13 @@ struct rv_work_kind {
     int (*recover)(rv_work *w, int64_t gap_us, struct rv_effects *out, rv_err **err);
     int (*end)(rv_work *w, struct rv_outside_end *end, rv_err **err); /* its result; texts live until free */
     void (*free)(rv_work *w);
+    /* Of a run inside that waits for a person; NULL: the kind has none. As run_give_up() and run_tells_denial() in
+     * waiting.c. */
+    int (*give_up)(rv_run *run, struct branch *b, int stage, const char *why, struct rv_effects *out, rv_err **err);
+    int (*tells_denial)(rv_run *run, struct branch *b, bool *tells, rv_err **err);
+    /* *is_inside false: the question is not of such a run, and nothing was checked. */
+    int (*check_arguments)(rv_run *run, struct branch *b, const struct rv_response *r, int64_t now_us, bool *is_inside,
+                           rv_err **err);
 };
 extern const struct rv_work_kind run_each_kind;  /* each.c: the elements of a list */
 extern const struct rv_work_kind run_inner_kind; /* inner.c: another pipeline; goes on after a person's answer, too */
@@ -33,6 +40,12 @@ struct run_inner_place { /* of a run that is the work of a stage; borrowed, and 
     const rv_envelope *env; /* of the visit around it */
 };
 void run_inner_nest(rv_run *run, struct rv_visit_shared *up, int stage, const struct run_inner_place *at);
+
+/* inside.c: for its kind */
+int run_inside_give_up(rv_run *run, struct branch *b, int stage, const char *why, struct rv_effects *out, rv_err **err);
+int run_inside_tells_denial(rv_run *run, struct branch *b, bool *tells, rv_err **err);
+int run_inside_check_arguments(rv_run *run, struct branch *b, const struct rv_response *r, int64_t now_us,
+                               bool *is_inside, rv_err **err);
 
 struct rv_work {
     struct rv_visit_shared *shared;  /* borrowed */
