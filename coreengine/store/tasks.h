@@ -168,6 +168,9 @@ RV_MUST_CHECK int rv_store_fail_task(rv_store *s, const struct rv_task_lease *le
  *  Event `quota_exceeded`. A task that was to be cancelled becomes `cancelled`. */
 RV_MUST_CHECK int rv_store_postpone_task(rv_store *s, const struct rv_task_lease *lease, int64_t until_us,
                                          const char *why, int64_t now_us, rv_err **err);
+/** The same because what it needs is not ready: its run is under way, or crashed again and again. Event `released`. */
+RV_MUST_CHECK int rv_store_defer_task(rv_store *s, const struct rv_task_lease *lease, int64_t until_us, const char *why,
+                                      int64_t now_us, rv_err **err);
 /** Hand it back: pending again, without using a retry. For a worker that ends. Event `released`. A task that was to be
  *  cancelled becomes `cancelled`. */
 RV_MUST_CHECK int rv_store_release_task(rv_store *s, const struct rv_task_lease *lease, int64_t now_us, rv_err **err);

@@ -290,7 +290,15 @@ int rv_store_fail_task(rv_store *s, const struct rv_task_lease *lease, const str
     return rc;
 }
 
-static int postpone(struct sql_store *st, const struct rv_task_lease *lease, int64_t until_us, const char *why,
+/* Until when, why, and as which event it is told. */
+struct postponement {
+    int64_t until_us;
+    const char *why;
+    enum rv_task_event_kind event;
+    const char *call; /* "postpone task" */
+};
+
+static int postpone(struct sql_store *st, const struct rv_task_lease *lease, const struct postponement *p,
                     int64_t now_us, rv_err **err)
 {
     struct found_task found;
@@ -298,39 +306,52 @@ static int postpone(struct sql_store *st, const struct rv_task_lease *lease, int
 
     if (rc < 0)
         return rc;
-    struct task_change change = {.status = until_us > now_us ? RV_TASK_WAITING : RV_TASK_PENDING,
+    struct task_change change = {.status = p->until_us > now_us ? RV_TASK_WAITING : RV_TASK_PENDING,
                                  .now_us = now_us,
-                                 .scheduled_us = until_us,
+                                 .scheduled_us = p->until_us,
                                  .retry_count = found.retry_count,
-                                 .error = why,
-                                 .event = RV_TASK_EVENT_QUOTA_EXCEEDED,
-                                 .text = why};
+                                 .error = p->why,
+                                 .event = p->event,
+                                 .text = p->why};
     if (found.cancel_requested)
         cancel_instead(&change);
     return store_task_change(st, &found, &change, err);
 }
 
-int rv_store_postpone_task(rv_store *s, const struct rv_task_lease *lease, int64_t until_us, const char *why,
-                           int64_t now_us, rv_err **err)
+static int put_off(rv_store *s, const struct rv_task_lease *lease, struct postponement p, int64_t now_us, rv_err **err)
 {
     char *text = NULL;
     int rc = store_task_check_lease(lease, now_us, err);
 
-    if (rc == 0 && (until_us <= 0 || until_us > RV_STORE_MAX_NUMBER))
-        rc = RV_FAIL(err, RV_E_INVALID, "put off until %lld us, which is not a date", (long long)until_us);
+    if (rc == 0 && (p.until_us <= 0 || p.until_us > RV_STORE_MAX_NUMBER))
+        rc = RV_FAIL(err, RV_E_INVALID, "put off until %lld us, which is not a date", (long long)p.until_us);
     if (rc == 0)
-        rc = check_words("reason", why, err);
-    if (rc == 0 && !(text = cut(why)))
-        rc = RV_FAIL(err, RV_E_NOMEM, "postpone task");
-    rc = store_enter_write(s, rc, "postpone task", err);
+        rc = check_words("reason", p.why, err);
+    if (rc == 0 && !(text = cut(p.why)))
+        rc = RV_FAIL(err, RV_E_NOMEM, "%s", p.call);
+    p.why = text;
+    rc = store_enter_write(s, rc, p.call, err);
     if (rc == 0) {
         do
-            rc = postpone(s->sql, lease, until_us, text, now_us, err);
+            rc = postpone(s->sql, lease, &p, now_us, err);
         while (store_repeats(s, &rc, err));
         rc = store_leave_write(s, rc, err);
     }
     free(text);
     return rc;
+}
+
+int rv_store_postpone_task(rv_store *s, const struct rv_task_lease *lease, int64_t until_us, const char *why,
+                           int64_t now_us, rv_err **err)
+{
+    return put_off(s, lease, (struct postponement){until_us, why, RV_TASK_EVENT_QUOTA_EXCEEDED, "postpone task"},
+                   now_us, err);
+}
+
+int rv_store_defer_task(rv_store *s, const struct rv_task_lease *lease, int64_t until_us, const char *why,
+                        int64_t now_us, rv_err **err)
+{
+    return put_off(s, lease, (struct postponement){until_us, why, RV_TASK_EVENT_RELEASED, "defer task"}, now_us, err);
 }
 
 static int release(struct sql_store *st, const struct rv_task_lease *lease, int64_t now_us, rv_err **err)

@@ -198,6 +198,10 @@ static int do_postpone_task(struct world *w)
 {
     return rv_store_postpone_task(w->s, HELD("held", "W", 1), AT(5), "quota", T0, &w->err);
 }
+static int do_defer_task(struct world *w)
+{
+    return rv_store_defer_task(w->s, HELD("held", "W", 1), AT(5), "later", T0, &w->err);
+}
 static int do_release_task(struct world *w)
 {
     return rv_store_release_task(w->s, HELD("held", "W", 1), T0, &w->err);
@@ -339,6 +343,7 @@ static const struct {
     {"complete_task", do_complete_task},
     {"fail_task", do_fail_task},
     {"postpone_task", do_postpone_task},
+    {"defer_task", do_defer_task},
     {"release_task", do_release_task},
     {"stop_task", do_stop_task},
     {"heartbeat", do_heartbeat},

@@ -252,6 +252,8 @@ static int try_lease(struct world *w, const struct rv_task_lease *lease, int wha
         return rv_store_postpone_task(w->s, lease, AT(60), "quota", AT(9), &w->err);
     case 3:
         return rv_store_release_task(w->s, lease, AT(9), &w->err);
+    case 4:
+        return rv_store_defer_task(w->s, lease, AT(60), "later", AT(9), &w->err);
     default:
         return rv_store_stop_task(w->s, lease, AT(9), &w->err);
     }
@@ -272,7 +274,7 @@ START_TEST(a_lost_lease_changes_nothing)
     OK(rv_store_release_task(w->s, HELD("gone", "A", 1), T0, &w->err));
     CLAIM("B", 1, 0, "gone");
     OK(rv_store_release_task(w->s, HELD("pending", "A", 1), T0, &w->err));
-    for (int what = 0; what < 5; what++) {
+    for (int what = 0; what < 6; what++) {
         SAYS(RV_E_STATE, "lost_lease: worker \"A\"", try_lease(w, HELD("gone", "A", 1), what));
         SAYS(RV_E_STATE, "lost_lease", try_lease(w, HELD("gone", "B", 1), what)); /* it is attempt 2 */
         SAYS(RV_E_STATE, "lost_lease", try_lease(w, HELD("gone", "A", 2), what));
