@@ -174,15 +174,15 @@ static int make_run(struct work_taker *t, struct work_job *j, const char *id, rv
 }
 
 /* The run was over, and the worker died before it completed the task. */
-static int read_result(struct work_taker *t, struct work_job *j, rv_err **err)
+static int read_result(rv_store *store, struct work_job *j, rv_err **err)
 {
     struct rv_app_past past;
     struct rv_replayed r = {0};
 
-    int rc = rv_app_past_open(t->store, &j->app.scope, j->run, &past, err);
+    int rc = rv_app_past_open(store, &j->app.scope, j->run, &past, err);
     if (rc < 0)
         return rc;
-    rc = rv_app_past_replay(t->store, &past, NULL, &r, err);
+    rc = rv_app_past_replay(store, &past, NULL, &r, err);
     if (rc == 0) {
         app_work_handler_result(j, rv_run_status(r.run), rv_run_envelope(r.run));
         rv_replayed_fini(&r);
@@ -230,13 +230,32 @@ int app_work_handler_run(struct work_taker *t, struct work_job *j, struct rv_run
         if (rc < 0)
             return rc;
         if (out->status == RV_RUN_COMPLETED && !is_empty)
-            return read_result(t, j, err);
+            return read_result(t->store, j, err);
         if (!rv_run_status_is_final(out->status))
             return 0;
         rv_run_row_fini(out); /* an earlier attempt, which failed */
     }
     j->end = WORK_FATAL;
     return RV_FAIL(err, RV_E_LIMIT, "more than %d runs of one task", MAX_ATTEMPTS);
+}
+
+void app_work_handler_find_end(rv_store *store, struct work_job *j)
+{
+    struct rv_run_row row;
+    rv_err *err = NULL;
+
+    int rc = rv_store_get_run(store, &j->app.scope, j->run, &row, &err);
+    if (rc == 0) {
+        if (rv_run_status_is_final(row.status))
+            rc = read_result(store, j, &err);
+        else if (row.status == RV_RUN_INTERRUPTED)
+            app_work_done(j, rv_run_status_text(row.status));
+        else
+            j->end = WORK_BACK; /* the next one goes on with it */
+        rv_run_row_fini(&row);
+    }
+    if (rc < 0)
+        app_work_fail(j, app_work_end_of(j, rc), err);
 }
 
 /* --- its result --- */

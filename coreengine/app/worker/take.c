@@ -70,21 +70,21 @@ static int judge_crashes(struct work_taker *t, struct work_job *j, const struct 
     return 0;
 }
 
-/* Of two questions of a run that were answered, it goes on with the answer to the other one. The longer its step takes,
- * the less often it is looked at. */
+/* Of two questions of a run that were answered, it goes on with the answer to the other one; or someone recovers the
+ * run of a handler's task. The longer its step takes, the less often it is looked at. */
 static void wait_for_run(struct work_job *j, const struct rv_run_row *row)
 {
     int64_t now_us = rv_app_now_us(), rest_us = now_us - row->updated_us;
 
-    j->owes_answer = true;
+    j->owes_answer = j->payload.has_answer;
     j->later_us = now_us + (rest_us < BUSY_MIN_US ? BUSY_MIN_US : rest_us > BUSY_MAX_US ? BUSY_MAX_US : rest_us);
     j->end = WORK_LATER;
 }
 
-/* When its owner dies, a sweep finds the run. */
+/* When its owner dies, a sweep finds the run; not that of a handler, whose task needs its result, too. */
 static void leave_to_owner(struct work_job *j, const struct rv_run_row *row)
 {
-    if (j->payload.has_answer)
+    if (j->payload.has_answer || j->handler)
         wait_for_run(j, row);
     else
         app_work_done(j, "elsewhere");
@@ -230,7 +230,7 @@ static int take_up(struct work_taker *t, struct work_job *j, struct rv_run_row *
         if (rc == 0 && j->end == WORK_RUNS && !j->is_apart && !j->hook)
             rc = take_over(t, j, err);
     } while (rc < 0 && may_try_again(t, j, rc, &n_taken, err));
-    if (rc == RV_E_STATE && j->end == WORK_RUNS && !j->handler) { /* owned, and still told to wait */
+    if (rc == RV_E_STATE && j->end == WORK_RUNS) { /* owned, and still told to wait */
         rv_err_free(rv_err_steal(err));
         leave_to_owner(j, row);
         return 0;

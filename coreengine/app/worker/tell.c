@@ -54,6 +54,20 @@ static int hand_back(rv_store *store, const struct work_job *j, const struct rv_
     return rv_store_end(store, rc, err);
 }
 
+/* The task of a handler waits itself: its result is that of its run. */
+static int defer(rv_store *store, const struct work_job *j, const struct rv_task_lease *lease, rv_err **err)
+{
+    RV_AUTO(rv_buf_fini) rv_buf why = RV_BUF_INIT(RV_TASK_MAX_ERROR);
+
+    if (j->crashes > 0)
+        rv_buf_printf(&why, "its run crashed %lld process%s in a row", (long long)j->crashes,
+                      j->crashes == 1 ? "" : "es");
+    else
+        rv_buf_puts(&why, "its run is under way elsewhere");
+    int rc = rv_buf_check(&why, "reason", err);
+    return rc < 0 ? rc : rv_store_defer_task(store, lease, j->later_us, rv_buf_cstr(&why), rv_app_now_us(), err);
+}
+
 /* Another task takes its place, since it is not due for a while, and has the answer that the run was not given yet: a
  * run that crashed is recovered first by either. */
 static int put_off(rv_store *store, const struct work_job *j, const struct rv_task_lease *lease, rv_err **err)
@@ -154,7 +168,7 @@ int app_work_tell_end(rv_store *store, struct work_job *j, rv_err **err)
     case WORK_QUOTA: /* by what its run waits for */
         return hand_back(store, j, &lease, err);
     case WORK_LATER:
-        return put_off(store, j, &lease, err);
+        return j->handler ? defer(store, j, &lease, err) : put_off(store, j, &lease, err);
     case WORK_RUNS:
     case WORK_LEFT:
         break;

@@ -76,7 +76,8 @@ static void say_end(struct shell *s, const struct work_job *j)
         break;
     case WORK_LATER:
         if (j->crashes == 0)
-            say(s, "%s %s: put off: it is under way, and may take this answer afterwards", what, id);
+            say(s, "%s %s: put off: it is under way%s", what, id,
+                j->owes_answer ? ", and may take this answer afterwards" : "");
         else
             say(s, "%s %s: put off: it crashed %lld process%s in a row", what, id, (long long)j->crashes,
                 j->crashes == 1 ? "" : "es");
@@ -234,7 +235,10 @@ static void on_exit_apart(struct work_job *j, int status, int number)
     struct shell *s = shell_of(j);
 
     if (number == 0 && status != EXIT_REFUSED) {
-        app_work_done(j, "went on in a process of its own");
+        if (j->handler)
+            app_work_handler_find_end(s->store, j);
+        else
+            app_work_done(j, "went on in a process of its own");
     } else if (s->is_draining) {
         j->end = WORK_BACK;
     } else if (number == 0) {
