@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
@@ -15,8 +16,11 @@
 
 /* --- clock --- */
 
+#define STEP_US                                                                                                        \
+    RV_US_PER_S /* the system's clock is set by more than this, or it only runs a little faster for a while */
+
 static pthread_once_t clock_once = PTHREAD_ONCE_INIT;
-static int64_t wall_minus_monotonic_us;
+static _Atomic int64_t wall_minus_boot_us; /* only grows */
 
 static int64_t read_clock(clockid_t id)
 {
@@ -37,14 +41,24 @@ struct timespec rv_deadline_in(int64_t us)
 
 static void anchor_clock(void)
 {
-    wall_minus_monotonic_us = read_clock(CLOCK_REALTIME) - read_clock(CLOCK_MONOTONIC);
+    int64_t wall_us = read_clock(CLOCK_REALTIME);
+
+    atomic_store(&wall_minus_boot_us, wall_us - read_clock(CLOCK_BOOTTIME));
 }
 
+/* CLOCK_BOOTTIME goes on while the machine sleeps. A wall time that was set forward since is followed; one that was set
+ * back is not. It is read first: a thread that is held up in between finds it early, never ahead. */
 static int64_t system_now_us(void *self)
 {
     (void)self;
     pthread_once(&clock_once, anchor_clock);
-    return wall_minus_monotonic_us + read_clock(CLOCK_MONOTONIC);
+    int64_t wall_us = read_clock(CLOCK_REALTIME), boot_us = read_clock(CLOCK_BOOTTIME), apart_us = wall_us - boot_us;
+    int64_t known_us = atomic_load(&wall_minus_boot_us);
+
+    while (apart_us - known_us > STEP_US)
+        if (atomic_compare_exchange_weak(&wall_minus_boot_us, &known_us, apart_us))
+            known_us = apart_us;
+    return known_us + boot_us;
 }
 
 struct rv_clock rv_clock_system(void)

@@ -12,7 +12,7 @@ struct rv_clock {
     int64_t (*now_us)(void *self);
     void *self; /* borrowed */
 };
-/** Wall time at first use plus monotonic time since. Thread-safe. */
+/** Wall time. It follows a sleep and a step of the system's clock of a second forward, none back. Thread-safe. */
 struct rv_clock rv_clock_system(void);
 
 /* Spans of time, as factors: 5 * RV_US_PER_MIN is five minutes in microseconds. */

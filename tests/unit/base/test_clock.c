@@ -2,7 +2,24 @@
 #include "tests/unit/base/suites.h"
 
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
+
+static time_t stepped_s, slept_s; /* of the system's clocks, in the process of one test */
+
+/* In place of the C library's: the time is set, or the machine sleeps, in no time. */
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+    int rc = (int)syscall(SYS_clock_gettime, id, t);
+
+    if (rc == 0 && id == CLOCK_REALTIME)
+        t->tv_sec += stepped_s + slept_s;
+    if (rc == 0 && id == CLOCK_BOOTTIME)
+        t->tv_sec += slept_s;
+    return rc;
+}
 
 START_TEST(the_system_clock_tells_wall_time_and_never_goes_back)
 {
@@ -17,6 +34,44 @@ START_TEST(the_system_clock_tells_wall_time_and_never_goes_back)
         ck_assert_int_ge(now, before);
         before = now;
     }
+}
+END_TEST
+
+static const struct {
+    const char *what;
+    time_t slept_s, stepped_s, ahead_s;
+} steps[] = {
+    {"nothing", 0, 0, 0},
+    {"the machine slept", 3600, 0, 3600},
+    {"the time is set forward", 0, 3600, 3600},
+    {"it slept, and the time is set back", 3600, -1800, 3600},
+    {"the time is set back", 0, -3600, 0},
+};
+
+static bool follows(size_t i)
+{
+    struct rv_clock clock = rv_clock_system();
+    int64_t before_us = clock.now_us(clock.self);
+
+    slept_s = steps[i].slept_s;
+    stepped_s = steps[i].stepped_s;
+    int64_t us = clock.now_us(clock.self) - before_us - steps[i].ahead_s * RV_US_PER_S;
+    stepped_s -= 1800; /* what it has followed is kept */
+    int64_t later_us = clock.now_us(clock.self) - before_us - steps[i].ahead_s * RV_US_PER_S;
+    return us >= 0 && us < RV_US_PER_MIN && later_us >= us && later_us < RV_US_PER_MIN;
+}
+
+/* In a process of its own: the clock of this one would stay ahead. */
+START_TEST(the_system_clock_follows_sleeps_and_steps_forward)
+{
+    int status = -1;
+    pid_t child = fork();
+
+    ck_assert_int_ge(child, 0);
+    if (child == 0)
+        _exit(follows((size_t)_i) ? 0 : 1);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_msg(status == 0, "%s", steps[_i].what);
 }
 END_TEST
 
@@ -223,6 +278,7 @@ TCase *clock_case(void)
     TCase *tc = tcase_create("clock");
 
     tcase_add_test(tc, the_system_clock_tells_wall_time_and_never_goes_back);
+    tcase_add_loop_test(tc, the_system_clock_follows_sleeps_and_steps_forward, 0, RV_COUNT(steps));
     tcase_add_test(tc, a_seed_fixes_the_numbers);
     tcase_add_test(tc, below_is_uniform_and_in_range);
     tcase_add_test(tc, ids_are_prefix_and_sixteen_digits);
