@@ -26,7 +26,7 @@ struct srv_stream {
     atomic_int refs;
     struct srv_server *server;    /* outlives it */
     struct srv_call *call;        /* the loop's; NULL: the exchange has ended; borrowed */
-    bool has_begun;               /* the loop's */
+    bool has_begun, has_ended;    /* the loop's; has_ended: its producer may be gone, and its end waits with the rest */
     atomic_size_t queued, unsent; /* bytes on their way to the connection; bytes that it has not sent yet */
     struct piece *first, *last;   /* the loop's: they wait until the connection has sent what it has; owned */
     atomic_bool is_gone, is_full; /* is_full: the producer waits for on_drain */

@@ -60,7 +60,7 @@ static void tell(struct srv_stream *st, enum srv_word_of which)
 {
     struct srv_word *w = &st->words[which];
 
-    if (atomic_exchange(&w->is_told, true))
+    if (st->has_ended || atomic_exchange(&w->is_told, true))
         return;
     w->message.open = on_word;
     w->st = st;
@@ -214,6 +214,7 @@ static bool waits(struct srv_stream *st, struct piece *p)
         free_piece(p);
         return true;
     }
+    st->has_ended = p->step == STEP_END;
     if (st->first)
         st->last->next = p;
     else

@@ -196,7 +196,7 @@ START_TEST(a_client_that_reads_slowly_is_not_dropped)
     }
     ck_assert_uint_eq(n_ended, 1);
     ck_assert_uint_eq(n_dropped, 0);
-    srv_loop_read(&p.producer);
+    ck_assert_ptr_null(p.producer.first); /* which may be gone */
 }
 END_TEST
 
