@@ -16,10 +16,12 @@ const provider = http.createServer(async (q, r) => {
   asked.push(sent)
   came.emit('asked')
   const text = sent.messages.at(-1).content
-  if (text === 'wait') await new Promise((done) => (go = done))
+  const n_results = sent.messages.filter((m) => m.role === 'tool').length
+  const twice = n_results === 1 && sent.messages.some((m) => m.content === 'wipe it twice')
+  if (text === 'wait' || text === 'wipe it slowly' || twice) await new Promise((done) => (go = done))
   const tell = (delta, finish_reason = null) => r.write('data: ' + JSON.stringify({id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{index: 0, delta, finish_reason}]}) + '\n\n')
   r.writeHead(200, {'content-type': 'text/event-stream'})
-  const calls = text === 'wipe it' && [{index: 0, id: 'c1', type: 'function', function: {name: 'wipe', arguments: '{"path":"/tmp/x"}'}}]
+  const calls = (text.startsWith('wipe') || twice) && [{index: 0, id: `c${n_results}`, type: 'function', function: {name: 'wipe', arguments: '{"path":"/tmp/x"}'}}]
   tell({role: 'assistant', content: calls ? 'I will.' : `So: ${text}`, ...(calls && {tool_calls: calls})})
   tell({}, calls ? 'tool_calls' : 'stop')
   r.end('data: [DONE]\n\n')
@@ -37,9 +39,9 @@ const events = (r) => r.text.split('\n').filter((l) => l.startsWith('data: ')).m
 const answer = (id, question, payload = {approved: true}) => ({...body(id, ''), messages: [], resume: [{interruptId: question, status: 'resolved', payload}]})
 
 // A turn that waits with a question: {session, run, question}.
-async function ask(server) {
+async function ask(server, text = 'wipe it') {
   const session = randomUUID()
-  const r = await say(server, session, body(session, 'wipe it'))
+  const r = await say(server, session, body(session, text))
   return {session, run: r.headers.get('x-run-id'), question: events(r).at(-1).outcome.interrupts[0].id}
 }
 const over = async (server, run) => (await call(server, 'GET', `/runs/${run}/events`)).text // comes when the run has ended
@@ -62,6 +64,26 @@ w = await ask(server)
 equal((await call(server, 'POST', `/runs/${w.run}/answer`, {approved: true})).status, 202, 'an answer that is not of the chat')
 check((await over(server, w.run)).includes('wiped'), 'is taken by a worker')
 check(!server.err().includes('put off'), 'which waits for no lease', server.err())
+
+// --- a request to cancel comes while the run is about to wait ---
+const newest = async () => (await call(server, 'GET', '/runs')).json[0].id
+async function cancelled(run, what) {
+  equal((await call(server, 'POST', `/runs/${run}/cancel`)).status, 202, 'a run that works is to be cancelled')
+  go()
+  await over(server, run)
+  equal((await call(server, 'GET', `/runs/${run}`)).json.status, 'cancelled', what)
+}
+let begun = once(came, 'asked')
+const last = randomUUID()
+const late = say(server, last, body(last, 'wipe it slowly'))
+await begun
+await cancelled(await newest(), 'a turn that began to wait then does not wait on')
+await late
+w = await ask(server, 'wipe it twice')
+begun = once(came, 'asked')
+await call(server, 'POST', `/runs/${w.run}/answer`, {approved: true})
+await begun
+await cancelled(w.run, 'nor does a run of a worker')
 
 // --- answers that are not taken leave nothing that a client could wait for ---
 const stream = async (run) => (await call(server, 'GET', `/runs/${run}/stream`)).text
@@ -86,7 +108,7 @@ check((await stream(w.run)).includes('RUN_FINISHED'), 'and so does one that come
 
 // --- equal requests while another turn is under way ---
 const busy = randomUUID()
-let begun = once(came, 'asked')
+begun = once(came, 'asked')
 const slow = say(server, busy, body(busy, 'wait'))
 await begun
 const same = body(busy, 'once more')
@@ -126,7 +148,7 @@ const there = randomUUID()
 const far = say(other, there, body(there, 'wait')).catch(() => 'cut')
 await begun
 equal((await say(server, there, body(there, 'and I?'))).status, 409, 'a session has one turn at a time, on all servers')
-const run = (await call(server, 'GET', '/runs')).json[0].id
+const run = await newest()
 begun = once(came, 'asked')
 await other.kill()
 await far
@@ -153,7 +175,6 @@ equal((await call(server, 'GET', `/runs/${second.headers.get('x-run-id')}/stream
 // --- what was cancelled answers no repetition ---
 const waits = {model: 'boss', messages: [{role: 'user', content: 'wait'}]}
 const first = {'x-stainless-retry-count': '0', 'x-on-disconnect': 'cancel'}
-const newest = async () => (await call(server, 'GET', '/runs')).json[0].id
 async function repeat(what) {
   begun = once(came, 'asked')
   const r = complete(waits, {...first, 'x-stainless-retry-count': '1'})

@@ -60,6 +60,9 @@ static bool end_job(struct work_dispatcher *d, struct work_job *j)
     rv_err *err = NULL;
 
     int rc = j->is_told ? 0 : app_work_tell_end(d->store, j, &err);
+    j->is_told = rc == 0;
+    if (rc == 0)
+        rc = app_work_cancel_waiting(d->store, j, &err);
     bool is_lost = rc == RV_E_STATE || rc == RV_E_NOT_FOUND;
     if (is_lost)
         RV_LOG(log, WARN, "task.lost", RV_F_TEXT("task_id", j->task.id), RV_F_ERR("error", err));

@@ -176,6 +176,28 @@ int app_work_tell_end(rv_store *store, struct work_job *j, rv_err **err)
     return 0;
 }
 
+/* The engine looks for such requests a few times a second, and not when the run waits; who asks queues no second task
+ * beside this one. */
+int app_work_cancel_waiting(rv_store *store, const struct work_job *j, rv_err **err)
+{
+    struct rv_run_row row;
+    rv_err *cause = NULL;
+
+    if (j->end != WORK_DONE || !j->waits)
+        return 0;
+    int rc = rv_store_get_run(store, &j->app.scope, j->run, &row, &cause);
+    if (rc == RV_E_NOT_FOUND) { /* it was deleted */
+        rv_err_free(cause);
+        return 0;
+    }
+    if (rc < 0)
+        return rv_err_pass(err, cause);
+    if (row.cancel_requested && row.status == RV_RUN_INTERRUPTED)
+        rc = app_work_enqueue_row(store, &row, NULL, 0, NULL, err);
+    rv_run_row_fini(&row);
+    return rc;
+}
+
 /* --- told to the log --- */
 
 void app_work_log_end(const struct work_job *j)

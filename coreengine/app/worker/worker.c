@@ -168,6 +168,7 @@ static void take_result(struct work_job *j, rv_exec *x)
         return;
     }
     j->ends_stream = ends_stream(j, status);
+    j->waits = status == RV_RUN_INTERRUPTED;
     j->is_cancelled = status == RV_RUN_CANCELLED && atomic_load(&j->cancel_wanted);
     if (j->handler && rv_run_status_is_final(status))
         app_work_handler_result(j, status, rv_exec_envelope(x));

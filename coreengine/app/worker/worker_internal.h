@@ -103,6 +103,7 @@ struct work_job {
     struct rv_worker *worker;  /* borrowed */
     atomic_bool cancel_wanted; /* the task is to be cancelled; the dispatcher's thread sets it */
     bool is_cancelled;         /* by the loop */
+    bool waits;                /* its run does, for an answer */
     bool is_told;              /* the store has its end */
     int refusal;               /* what the store last said to its end; 0: not asked, or taken */
     enum work_end end;
@@ -167,6 +168,9 @@ RV_MUST_CHECK int app_work_own(struct work_taker *t, struct work_job *j, rv_err 
 /* --- tell.c, on the dispatcher's thread --- */
 /** What rv_store_complete_task() and its like say: RV_E_STATE when the worker lost the task. */
 RV_MUST_CHECK int app_work_tell_end(rv_store *store, struct work_job *j, rv_err **err);
+/** To be called when the store has the end: a run that waits, and was asked to cancel in the last moment before, gets a
+ * task for that. */
+RV_MUST_CHECK int app_work_cancel_waiting(rv_store *store, const struct work_job *j, rv_err **err);
 
 /** The same in one transaction for those of a list (by `next`) that are done: is_told of each that the store took. */
 void app_work_tell_done(rv_store *store, struct work_job *first);
