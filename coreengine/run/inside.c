@@ -16,7 +16,7 @@ static void inside_fini(struct inside *in)
     rv_run_free(in->run);
     free(in->path);
     free(in->prefix);
-    *in = (struct inside){NULL};
+    *in = (struct inside){.run = NULL};
 }
 
 static int load(rv_run *run, struct branch *b, int stage, const struct rv_kept_inside *kept, struct inside *in,
@@ -65,7 +65,7 @@ static int open_asking(rv_run *run, struct branch *b, const char *id, int64_t no
 {
     struct rv_kept_inside kept;
 
-    *in = (struct inside){NULL};
+    *in = (struct inside){.run = NULL};
     for (size_t i = 0; id && i < run->pipeline->n_agents; i++)
         if (rv_visit_kept_inside(&run->shared, (int)i, b->env, &kept) && strcmp(kept.interrupt_id, id) == 0)
             return inside_open(run, b, (int)i, now_us, in, err);

@@ -230,7 +230,7 @@ START_TEST(a_host_sees_it_end)
     host_new(&h);
     h.fails = "append";
     h.fails_with = RV_E_INVALID;
-    h.n_more = _i; /* the end, too */
+    h.n_more = _i;  /* the end, too */
     h.n_passed = 1; /* the first one */
     host_start_all(&h, 0, 1);
     ck_assert_int_eq(uv_run(&h.loop, UV_RUN_DEFAULT), 0);

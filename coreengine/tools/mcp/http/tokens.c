@@ -36,7 +36,7 @@ struct rv_mcp_tokens {
     /* the flow that is under way */
     rv_oauth *oauth; /* NULL: none; owned */
     rv_buf refused;  /* the token that began it; empty: there was none. The flow may drop it from what is kept */
-    rv_buf used;     /* the refresh token of that time, likewise */
+    rv_buf used;     /* the refresh token of that time, empty as above */
     rv_http_call *call;
     struct rv_mcp_wait *waits; /* borrowed */
     struct rv_mcp_login *login;
