@@ -210,9 +210,8 @@ struct rv_app_question {
     json_object *data; /* of the interrupt; owned; NULL: none */
     rv_buf text;       /* what is asked */
     int64_t expires_us;
-    size_t n;         /* questions that the run waits with */
-    bool is_damaged;  /* its data cannot be read: it has no answer */
-    bool is_given_up; /* the run is to be cancelled */
+    size_t n;                     /* questions that the run waits with */
+    bool is_damaged, is_given_up; /* its data cannot be read; the run is to be cancelled: it takes no answer */
 };
 /** wanted: its id, which may also be one of a run that takes the answer to another of its questions; ptr NULL: the only
  *  one. Finish out on failure, too. RV_E_STATE: the run does not wait, or that question was answered; RV_E_NOT_FOUND:
@@ -220,10 +219,8 @@ struct rv_app_question {
 RV_MUST_CHECK int rv_app_find_question(rv_store *store, const struct rv_store_scope *scope,
                                        const struct rv_run_row *row, rv_str wanted, struct rv_app_question *out,
                                        rv_err **err);
-/** Does the answer fit the question, with its form if it has one? RV_E_INVALID; RV_E_STATE: the run is to be cancelled,
- *  and takes none. */
+/** Does the answer fit the question, with its form if it has one? RV_E_INVALID; RV_E_STATE: its run is given up. */
 RV_MUST_CHECK int rv_app_check_answer(const struct rv_app_question *q, const struct rv_response *r, rv_err **err);
-RV_MUST_CHECK int rv_app_fail_cancelled(rv_err **err); /* the same, where the run itself is asked */
 /** The arguments that an answer changes, by the schema of their tool as the run knows it: what does not fit is refused
  *  before the answer is queued. RV_E_INVALID. */
 RV_MUST_CHECK int rv_app_check_arguments(rv_store *store, const struct rv_store_scope *scope,

@@ -70,6 +70,7 @@ RV_MUST_CHECK int rv_app_enqueue(rv_store *store, const struct rv_store_scope *s
  *  ends. RV_E_STATE: it is over. */
 RV_MUST_CHECK int rv_app_enqueue_cancel(rv_store *store, const struct rv_store_scope *scope, const char *run,
                                         rv_err **err);
+RV_MUST_CHECK int rv_app_fail_cancelled(rv_err **err); /* RV_E_STATE, to who answers a run that is to be cancelled */
 
 /* What a run of the store waits for in the queue. */
 struct rv_app_queued {

@@ -1,6 +1,7 @@
 /* Which question of a run an answer means, and whether it fits it. */
 #include "coreengine/agent/agent.h"
 #include "coreengine/app/past.h"
+#include "coreengine/app/work.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,11 +16,6 @@ bool rv_app_answers(enum rv_interrupt_kind kind, json_object *data, const struct
     return (kind != RV_INTERRUPT_CLARIFICATION || r->text.ptr) &&
            (kind != RV_INTERRUPT_CONFIRMATION || r->has_approved) &&
            (kind != RV_INTERRUPT_AGENT_REVIEW || r->decision.ptr);
-}
-
-int rv_app_fail_cancelled(rv_err **err)
-{
-    return RV_FAIL(err, RV_E_STATE, "the run is to be cancelled, so it takes no answer any more");
 }
 
 int rv_app_check_answer(const struct rv_app_question *q, const struct rv_response *r, rv_err **err)

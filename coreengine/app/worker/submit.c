@@ -478,6 +478,11 @@ int app_work_enqueue_row(rv_store *store, const struct rv_run_row *row, const st
     return rc < 0 ? RV_WRAP(err, rc, "queue run \"%s\"", row->id) : 0;
 }
 
+int rv_app_fail_cancelled(rv_err **err)
+{
+    return RV_FAIL(err, RV_E_STATE, "the run is to be cancelled, so it takes no answer any more");
+}
+
 int rv_app_enqueue_cancel(rv_store *store, const struct rv_store_scope *scope, const char *run, rv_err **err)
 {
     struct rv_run_row row;
