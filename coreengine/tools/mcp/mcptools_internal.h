@@ -77,7 +77,9 @@ void mcptools_lists_drop(rv_mcp_lists *l, const struct rv_mcp_server_config *s);
 
 /* --- outer.c --- */
 struct rv_mcp_outer; /* the pool's loop, hung into another one */
-RV_MUST_CHECK int mcptools_mcp_outer_new(uv_loop_t *inner, uv_loop_t *loop, void (*turn)(void *self), void *self,
+/** turn comes after each run of the inner loop: does anything wait for it? Else it does not keep the outer one alive.
+ */
+RV_MUST_CHECK int mcptools_mcp_outer_new(uv_loop_t *inner, uv_loop_t *loop, bool (*turn)(void *self), void *self,
                                          struct rv_mcp_outer **out, rv_err **err);
 uv_loop_t *mcptools_mcp_outer_loop(const struct rv_mcp_outer *o);
 /** The inner loop has to run as soon as the outer one does. */

@@ -8,7 +8,7 @@ struct rv_mcp_outer {
     uv_poll_t poll;
     uv_timer_t timer;
     uv_loop_t *inner; /* NULL: it is being freed */
-    void (*turn)(void *self);
+    bool (*turn)(void *self);
     void *self;
     int n_handles;
 };
@@ -20,10 +20,12 @@ static void run(struct rv_mcp_outer *o)
     if (!o->inner)
         return;
     uv_run(o->inner, UV_RUN_NOWAIT);
-    if (o->inner)
-        o->turn(o->self);
-    if (o->inner)
-        set_timer(o);
+    bool is_needed = o->inner && o->turn(o->self);
+    if (!o->inner)
+        return;
+    set_timer(o);
+    if (!is_needed) /* an idle connection, whose end is due in minutes, does not keep the program alive */
+        uv_unref((uv_handle_t *)&o->timer);
 }
 
 static void on_timer(uv_timer_t *t)
@@ -48,7 +50,7 @@ static void set_timer(struct rv_mcp_outer *o)
         uv_timer_start(&o->timer, on_timer, wait_ms > 0 ? (uint64_t)wait_ms : 1, 0);
 }
 
-int mcptools_mcp_outer_new(uv_loop_t *inner, uv_loop_t *loop, void (*turn)(void *self), void *self,
+int mcptools_mcp_outer_new(uv_loop_t *inner, uv_loop_t *loop, bool (*turn)(void *self), void *self,
                            struct rv_mcp_outer **out, rv_err **err)
 {
     struct rv_mcp_outer *o = calloc(1, sizeof *o);
@@ -68,7 +70,7 @@ int mcptools_mcp_outer_new(uv_loop_t *inner, uv_loop_t *loop, void (*turn)(void 
         mcptools_mcp_outer_free(o);
         return RV_FAIL_SYSTEM(err, rc, "connections to MCP servers");
     }
-    uv_unref((uv_handle_t *)&o->poll); /* an idle connection does not keep the program alive */
+    uv_unref((uv_handle_t *)&o->poll); /* the timer does, while something is waited for */
     mcptools_mcp_outer_wake(o);
     *out = o;
     return 0;
@@ -82,6 +84,7 @@ uv_loop_t *mcptools_mcp_outer_loop(const struct rv_mcp_outer *o)
 void mcptools_mcp_outer_wake(struct rv_mcp_outer *o)
 {
     uv_timer_start(&o->timer, on_timer, 0, 0);
+    uv_ref((uv_handle_t *)&o->timer);
 }
 
 static void on_closed(uv_handle_t *h)

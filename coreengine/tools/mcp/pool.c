@@ -524,12 +524,18 @@ static void destroy(rv_mcp_pool *p)
     free(p);
 }
 
-static void turn(void *self)
+static bool turn(void *self)
 {
     rv_mcp_pool *p = self;
+    bool has_calls = false;
 
-    if (p->is_ended && p->n_links == 0)
+    if (p->is_ended && p->n_links == 0) {
         destroy(p);
+        return false;
+    }
+    for (size_t i = 0; i < p->n_servers; i++)
+        has_calls = has_calls || p->connections[i].calls;
+    return has_calls || p->is_ended;
 }
 
 /* What was cancelled a moment ago: the servers are told before they are left. */
