@@ -356,6 +356,25 @@ START_TEST(what_cancels_arrives_though_the_link_closes)
 }
 END_TEST
 
+/* Nothing waits for the answer: without a limit its place would be taken for as long as the link lives. */
+START_TEST(a_cancel_that_is_never_answered_is_given_up)
+{
+    static const struct turn turns[] = {INIT, {{"POST", "{stop a task}"}, NULL}, {{"DELETE"}, ACCEPTED}};
+    struct scene s;
+
+    scene_open(&s, turns, RV_COUNT(turns), NULL);
+    scene_send(&s, &init);
+    scene_run(&s, 1, 0);
+    scene_send(&s, &stop_task);
+    while (s.at < 2)
+        uv_run(&s.loop, UV_RUN_ONCE);
+    time_passes(31);
+    scene_run(&s, 1, 1);
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&s.log), " timed_out "));
+    scene_close(&s);
+}
+END_TEST
+
 /* --- where it may go --- */
 
 static const struct {
@@ -434,6 +453,7 @@ TCase *link_case(void)
     tcase_add_test(c, a_cancel_from_within_a_message_is_the_end);
     tcase_add_test(c, a_link_closes_while_requests_are_under_way);
     tcase_add_loop_test(c, what_cancels_arrives_though_the_link_closes, 0, RV_COUNT(last_words));
+    tcase_add_test(c, a_cancel_that_is_never_answered_is_given_up);
     tcase_add_loop_test(c, an_address_is_checked_when_the_link_is_opened, 0, RV_COUNT(places));
     tcase_add_test(c, a_private_address_has_to_be_written_as_one);
     tcase_add_test(c, a_message_above_the_limit_is_not_sent);

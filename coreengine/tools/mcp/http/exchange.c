@@ -13,7 +13,7 @@
 #define MAX_RENEWALS   2 /* of a token: a server that refuses each new one is not asked again and again */
 #define MAX_RESUMES    8 /* in a row without one event: with MAX_RETRY_MS between them, eight minutes */
 #define CONNECT_US     (10 * RV_US_PER_S) /* ten seconds: a server that is there accepts at once */
-#define NOTIFY_US      (30 * RV_US_PER_S) /* nothing waits for the answer to a notification */
+#define NOTIFY_US      (30 * RV_US_PER_S) /* nothing waits for the answer to a notification or a cancel */
 #define USUAL_RETRY_MS 1000               /* until a stream that ended is opened again, when the server names no time */
 #define MIN_RETRY_MS   INT64_C(50) /* a server that says less, and ends each stream at once, would keep a core busy */
 #define MAX_RETRY_MS   INT64_C(60000)    /* a minute: a server that says more could keep a call waiting without end */
@@ -461,7 +461,7 @@ int web_exchange_start(struct exchange *x, rv_err **err)
                                                         : "GET",
                                   .url = x->url,
                                   .connect_us = CONNECT_US,
-                                  .total_us = is_post && !x->id ? NOTIFY_US : 0,
+                                  .total_us = (is_post && !x->id) || x->is_cancel ? NOTIFY_US : 0,
                                   .max_body = SIZE_MAX, /* bounded by the reader of the answer */
                                   .ca_file = w->ca_file,
                                   .egress = w->egress};
