@@ -196,6 +196,12 @@ static void on_exit_of(uv_process_t *p, int64_t status, int term_signal)
 
 /* --- what it sends --- */
 
+static void tell_too_large(struct stdio_link *l)
+{
+    tell_dead(l, RV_MCP_FAULT_TOO_LARGE,
+              "the server sent a message of more than " RV_LIMIT_TEXT(RV_MCP_MAX_MESSAGE_MIB) " MiB");
+}
+
 static int on_line(void *self, rv_str line, bool is_whole, rv_err **err)
 {
     struct stdio_link *l = self;
@@ -204,8 +210,10 @@ static int on_line(void *self, rv_str line, bool is_whole, rv_err **err)
     if (l->is_dead || !l->user.message)
         return 0;
     rv_str text = rv_str_trim(line);
-    if (!is_whole)
-        return 0; /* on_read() sees that the reader skips */
+    if (!is_whole) {
+        tell_too_large(l);
+        return 0;
+    }
     l->has_message = l->has_message || (text.ptr[0] == '{' && memmem(text.ptr, text.len, "\"jsonrpc\"", 9));
     if (text.ptr[0] == '{' || text.ptr[0] == '[')
         l->user.message(l->user.self, text);
@@ -231,7 +239,7 @@ static bool is_noise_only(struct stdio_link *l, size_t n)
     return l->n_before > (size_t)MAX_BEFORE_MIB << 20;
 }
 
-/* A line of 16 MiB without an end cannot become a message. */
+/* A line of 16 MiB without an end cannot become a message; of one whose end came on_line() says so. */
 static bool is_over_limit(const struct stdio_link *l)
 {
     return !l->lines.is_whole;
@@ -257,8 +265,7 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
     if (rc < 0)
         tell_dead(l, RV_MCP_FAULT_LOCAL, "no memory for a message of an MCP server");
     else if (is_over_limit(l))
-        tell_dead(l, RV_MCP_FAULT_TOO_LARGE,
-                  "the server sent a message of more than " RV_LIMIT_TEXT(RV_MCP_MAX_MESSAGE_MIB) " MiB");
+        tell_too_large(l);
     else if (is_noise_only(l, (size_t)n))
         tell_dead(l, RV_MCP_FAULT_BAD_MESSAGE,
                   "the server printed more than " RV_LIMIT_TEXT(MAX_BEFORE_MIB) " MiB before its first message");

@@ -13,6 +13,7 @@ const cases = {
     silence: [false, 'did not answer in time [timed_out]', 300],
     'endless-line': [false, '[too_large]'],
     'huge-message': [false, '[too_large]'],
+    'line-above-limit': [false, '[too_large]'],
     'invalid-utf8': [false, '[bad_message]'],
     deep: [false, '[bad_message]'],
     'not-json': [true, 'still here'],

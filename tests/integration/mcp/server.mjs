@@ -100,6 +100,10 @@ const faults = {
         process.stdout.write(`{"jsonrpc":"2.0","id":${id},"result":{"content":[{"type":"text","text":"`);
         endless('y'.repeat(65536));
     },
+    'line-above-limit': (id) => { // by a byte: its end comes with what is too much
+        const head = `{"jsonrpc":"2.0","id":${id},"result":{"content":[{"type":"text","text":"`;
+        process.stdout.write(`${head}${'y'.repeat((16 << 20) + 1 - head.length - 5)}"}]}}\n`);
+    },
     'invalid-utf8': (id) => process.stdout.write(Buffer.concat([
         Buffer.from(`{"jsonrpc":"2.0","id":${id},"result":{"content":[{"type":"text","text":"`),
         Buffer.from([0xff, 0xfe, 0xc0]), Buffer.from('"}]}}\n')])),
