@@ -42,10 +42,11 @@ struct run_inner_place { /* of a run that is the work of a stage; borrowed, and 
 void run_inner_nest(rv_run *run, struct rv_visit_shared *up, int stage, const struct run_inner_place *at);
 
 /* inside.c: for its kind */
-int run_inside_give_up(rv_run *run, struct branch *b, int stage, const char *why, struct rv_effects *out, rv_err **err);
-int run_inside_tells_denial(rv_run *run, struct branch *b, bool *tells, rv_err **err);
-int run_inside_check_arguments(rv_run *run, struct branch *b, const struct rv_response *r, int64_t now_us,
-                               bool *is_inside, rv_err **err);
+RV_MUST_CHECK int run_inside_give_up(rv_run *run, struct branch *b, int stage, const char *why, struct rv_effects *out,
+                                     rv_err **err);
+RV_MUST_CHECK int run_inside_tells_denial(rv_run *run, struct branch *b, bool *tells, rv_err **err);
+RV_MUST_CHECK int run_inside_check_arguments(rv_run *run, struct branch *b, const struct rv_response *r, int64_t now_us,
+                                             bool *is_inside, rv_err **err);
 
 struct rv_work {
     struct rv_visit_shared *shared;  /* borrowed */
