@@ -38,7 +38,7 @@ struct host {
     bool is_at_gate;
     const char *fails; /* with the second write that passes it, and n_more behind it */
     int n_more;
-    int fails_with;    /* 0: RV_E_IO */
+    int fails_with; /* 0: RV_E_IO */
     int n_passed;
     int n_writes, n_on_loop, n_begins, n_appends, n_renewals;
     int64_t ahead_us; /* of its clock */
