@@ -14,7 +14,9 @@
 #define LOOK_MS    25                 /* between two looks of one timer for all readers */
 #define MAX_LATE   80                 /* looks behind the grace of a drain: two seconds */
 #define MAX_UNSENT ((size_t)64 << 10) /* bytes that a slow client has not taken; then reading waits for it */
-#define MAX_QUIET  20 /* looks at a stream without a turn, whose run is over: half a second for its writer */
+/* Looks at a stream without a turn, whose run is over. */
+#define MAX_QUIET 20  /* its answer was handed over from here: half a second for the worker that writes it */
+#define MAX_STILL 200 /* five seconds: a turn may write it, whose client must not lose it to a disk that is slow */
 
 struct rejoin {
     struct rejoin *next;
@@ -234,7 +236,7 @@ static int took_another(struct rejoin *r, const struct rv_stream_row *row, rv_er
     int rc = is_final ? 0 : rv_store_list_pending(r->all->reader.store, &r->scope, r->ask.run, is_question, r, err);
     if (rc != 0)
         return rc == RV_STORE_ENOUGH ? 0 : rc;
-    return ++r->n_quiet >= MAX_QUIET;
+    return ++r->n_quiet >= (r->question[0] ? MAX_QUIET : MAX_STILL);
 }
 
 static bool has_no_writer(const struct rejoin *r, const struct rv_stream_row *row)
