@@ -1,15 +1,17 @@
 // A server that drains: clients that posted are told of what it brings to an end within its grace, others are not kept.
 import {randomUUID} from 'node:crypto'
+import http from 'node:http'
 import {join} from 'node:path'
 import {agents, call, check, equal, file, finish, scratch, serve} from './kit.mjs'
 
 const stage = (name, next) => `{name: ${name}, has_llm: true, model_role: m, prompt_key: p, output_key: ${name}, default_next: ${next}}`
 const pipeline = (name, stages) => file(`p/${name}.yaml`, `name: ${name}\nmodels: {m: scripted:any}\nagents: [${stages}]\nresponse: {output_key: a, field: text}\nprompts: {p: x}\n`)
 pipeline('slow', stage('a', 'end'))
-pipeline('long', `${stage('a', 'b')}, ${stage('b', 'end')}`)
+const stages = [...'abcdefgh'] // more than a machine under load brings to an end before the signal
+pipeline('long', stages.map((name, i) => stage(name, stages[i + 1] ?? 'end')).join(', '))
 const late = '[{json: {text: hello}, delay_ms: 1000}]'
 file('s/slow.yaml', `models: {a: ${late}}\n`)
-file('s/long.yaml', `models: {a: ${late}, b: ${late}}\n`)
+file('s/long.yaml', `models: {${stages.map((name) => `${name}: ${late}`).join(', ')}}\n`)
 const talk = file('talk.yaml', 'models: {boss: [{chunks: [One, {text: " two", delay_ms: 1000}]}]}\ntools: {wipe: [{result: {}}], search: [{result: {}}]}\n')
 const args = ['--pipelines', join(scratch, 'p'), '--scripts', join(scratch, 's'), '--schema-dir', agents(), '--script', talk]
 let server = await serve('drain.db', [...args, '--grace', '60s'])
@@ -20,12 +22,17 @@ const ask = {model: 'pipeline:slow', messages: [{role: 'user', content: 'x'}]}
 const chat = randomUUID()
 const turn = {threadId: chat, runId: randomUUID(), protocolVersion: '1.0', messages: [{id: 'u1', role: 'user', content: 'x'}]}
 const post = (path, body, headers) => call(server, 'POST', path, body, headers).catch((e) => ({text: String(e.cause ?? e)}))
-// Until that is in what the path gives.
-async function until(path, init, text) {
-  const r = await fetch(server.url + path, init)
-  let got = ''
-  for await (const part of r.body) if ((got += Buffer.from(part)).includes(text)) return
-}
+// Until that is in what the path gives, on a connection of its own: an idle one would hold the drain.
+const until = (path, {body, ...how}, text) =>
+  new Promise((resolve) => {
+    const q = http.request(server.url + path, {...how, agent: false}, (r) => {
+      let got = ''
+      r.on('data', (part) => (got += part).includes(text) && q.destroy())
+    })
+    q.on('error', resolve)
+    q.on('close', resolve)
+    q.end(body)
+  })
 
 const answers = {
   whole: post('/v1/chat/completions', ask),
@@ -34,15 +41,16 @@ const answers = {
   streams: post('/runs', {pipeline: 'slow', stream: true}),
   tool: post('/mcp', {jsonrpc: '2.0', id: 2, method: 'tools/call', params: {name: 'slow', arguments: {input: 'x'}, _meta: meta}}, mcp),
   long: post('/runs', {pipeline: 'long', wait: true}),
-  turn: post(`/chat/${chat}`, turn, {'x-agent-schema-name': 'boss'}),
 }
 let runs = []
-while (runs.length < 7) runs = (await call(server, 'GET', '/runs')).json
-for (const run of runs) if (run.pipeline !== 'boss') await until(`/runs/${run.id}/events`, {}, 'llm_call_start')
-await until(`/chat/${chat}`, {headers: {'x-agent-schema-name': 'boss'}}, 'TEXT_MESSAGE_CONTENT')
+while (runs.length < 6) runs = (await call(server, 'GET', '/runs')).json
+for (const run of runs) await until(`/runs/${run.id}/events`, {}, 'llm_call_start')
+const read = fetch(`${server.url}/runs/${runs.find((r) => r.pipeline === 'long').id}/events`).then((r) => r.text()).catch(() => 'cut')
+answers.turn = post(`/chat/${chat}`, turn, {'x-agent-schema-name': 'boss'})
+const same = {method: 'POST', body: JSON.stringify(turn), headers: {'content-type': 'application/json', 'x-agent-schema-name': 'boss'}}
+await until(`/chat/${chat}`, same, 'TEXT_MESSAGE_CONTENT')
 answers.again = post(`/chat/${chat}`, turn, {'x-agent-schema-name': 'boss'})
-const read = fetch(`${server.url}/runs/${runs[0].id}/events`).then((r) => r.text()).catch(() => 'cut')
-await until(`/chat/${chat}`, {method: 'POST', body: JSON.stringify(turn), headers: {'content-type': 'application/json', 'x-agent-schema-name': 'boss'}}, 'TEXT_MESSAGE_CONTENT')
+await until(`/chat/${chat}`, same, 'TEXT_MESSAGE_CONTENT')
 
 const status = await server.stop()
 const got = Object.fromEntries(await Promise.all(Object.entries(answers).map(async ([name, answer]) => [name, await answer])))
