@@ -189,8 +189,7 @@ static int check_count(struct sql *p, const struct call *c, const char *portable
     const struct sql_operand *o = &c->args[1];
     rv_str n = rv_rem_sql_at(p, o->first)->value;
 
-    if (o->form == SQL_LITERAL && o->type == SQL_NUM && n.len < 10 && !memchr(n.ptr, '.', n.len) &&
-        !memchr(n.ptr, 'e', n.len) && !memchr(n.ptr, 'E', n.len))
+    if (o->form == SQL_LITERAL && o->type == SQL_NUM && n.len < 10 && strspn(n.ptr, "0123456789") >= n.len)
         return 0;
     return rem_sql_not_portable(p, o->first, portable);
 }
@@ -273,10 +272,26 @@ static int adapt_part(struct sql *p, struct call *c)
         return rc;
     if (is_left)
         return rem_sql_after(p, c->args[0].last, ", 1");
-    count = rem_sql_print(p, "-%.*s", RV_STR_ARG(rv_rem_sql_at(p, c->args[1].first)->value));
+    rv_str n = rv_rem_sql_at(p, c->args[1].first)->value;
+    count = strspn(n.ptr, "0") >= n.len ? "1, 0" /* -0 would be the whole text */
+                                        : rem_sql_print(p, "-%.*s", RV_STR_ARG(n));
     if (!count)
         return rem_no_memory(&p->s);
     p->tokens[c->args[1].first].instead = count;
+    return 0;
+}
+
+/* In SQLite a place below zero counts from the end, and a count below zero goes back. */
+static int check_substr(struct sql *p, const struct call *c)
+{
+    for (int i = 1; i < c->n; i++) {
+        size_t at = c->args[i].first;
+        while (at < c->args[i].last && rem_sql_is(p, at, "("))
+            at++;
+        if (rem_sql_is(p, at, "-"))
+            return rem_sql_not_portable(
+                p, at, i == 1 ? "write right(x, n)" : "the count of substr() is not negative, such as 10");
+    }
     return 0;
 }
 
@@ -323,8 +338,7 @@ static int adapt(struct sql *p, struct call *c)
     case JSON_LENGTH:
         return is_sqlite || c->args[0].is_json ? 0 : rem_sql_wrap(p, &c->args[0], "CAST(", " AS json)");
     case SUBSTR:
-        return rem_sql_is(p, c->args[1].first, "-") ? rem_sql_not_portable(p, c->args[1].first, "write right(x, n)")
-                                                    : 0;
+        return check_substr(p, c);
     }
     return rc;
 }

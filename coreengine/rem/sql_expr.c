@@ -283,16 +283,17 @@ static int read_unary(struct sql *p, struct sql_operand *out)
 static int add_to_time(struct sql *p, struct sql_operand *a, const struct sql_operand *b, int sign)
 {
     bool is_date = a->type == SQL_DATE;
+    rv_str n = rv_rem_sql_at(p, b->first)->value;
     int rc;
 
     if (b->type == SQL_INTERVAL) {
         rc = rem_sql_add_interval(p, b, sign, &a->us);
         is_date = false;
-    } else if (is_date && b->form == SQL_LITERAL && b->type == SQL_NUM && rv_rem_sql_at(p, b->first)->value.len < 6 &&
-               !memchr(rv_rem_sql_at(p, b->first)->value.ptr, '.', rv_rem_sql_at(p, b->first)->value.len)) {
+    } else if (is_date && b->form == SQL_LITERAL && b->type == SQL_NUM && n.len < 6 &&
+               strspn(n.ptr, "0123456789") >= n.len) {
         int64_t days = 0;
-        for (size_t i = 0; i < rv_rem_sql_at(p, b->first)->value.len; i++)
-            days = days * 10 + (rv_rem_sql_at(p, b->first)->value.ptr[i] - '0');
+        for (size_t i = 0; i < n.len; i++)
+            days = days * 10 + (n.ptr[i] - '0');
         a->us += sign * days * RV_US_PER_DAY;
         rc = 0;
     } else {
