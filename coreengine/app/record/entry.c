@@ -16,14 +16,25 @@ static size_t playable(rv_str text)
     return rv_utf8_valid((rv_str){text.ptr, n}, &bad) ? n : bad;
 }
 
+/* Each byte is looked at once: a reply may have millions that are not text. */
 static void add_playable(rv_str text, rv_buf *out)
 {
-    for (size_t n = playable(text); n < text.len; n = playable(text)) {
-        rv_buf_add(out, text.ptr, n);
-        rv_buf_puts(out, REPLACEMENT);
-        text = (rv_str){text.ptr + n + 1, text.len - n - 1};
+    while (text.len > 0) {
+        const char *nul = memchr(text.ptr, 0, text.len);
+        rv_str part = {text.ptr, nul ? (size_t)(nul - text.ptr) : text.len};
+        size_t bad = 0;
+        text = (rv_str){text.ptr + part.len, text.len - part.len};
+        while (!rv_utf8_valid(part, &bad)) {
+            rv_buf_add(out, part.ptr, bad);
+            rv_buf_puts(out, REPLACEMENT);
+            part = (rv_str){part.ptr + bad + 1, part.len - bad - 1};
+        }
+        rv_buf_add_str(out, part);
+        if (nul) {
+            rv_buf_puts(out, REPLACEMENT);
+            text = (rv_str){text.ptr + 1, text.len - 1};
+        }
     }
-    rv_buf_add_str(out, text);
 }
 
 static int put_text(json_object *map, const char *key, rv_str text, rv_err **err)

@@ -107,6 +107,34 @@ START_TEST(bytes_that_are_no_text_are_replaced)
 }
 END_TEST
 
+/* It takes milliseconds; a recorder that looked through the rest for each byte would take minutes. A script of
+ * this size cannot be played. */
+START_TEST(a_large_reply_that_is_no_text_is_recorded_soon)
+{
+    char *dir = rv_kit_tmpdir(), *path = rv_kit_path(dir, "r.yaml");
+    const size_t n = (size_t)3 << 20;
+    rv_recorder *r = rv_recorder_new();
+    char *bytes = malloc(n + 1);
+    rv_err *err = NULL;
+
+    ck_assert_ptr_nonnull(bytes);
+    memset(bytes, '\xff', n);
+    bytes[n] = '\0';
+    play_start(r, true, "a", 1, T0);
+    reply(r, 1, bytes, 0);
+    ck_assert_int_eq(rv_recorder_write(r, "recorded", path, &err), RV_E_INVALID);
+    char *said = rv_kit_err_take(err), *text = rv_kit_read(path);
+    ck_assert_msg(strstr(said, "the limit is"), "%s", said);
+    ck_assert_uint_gt(strlen(text), 3 * n);
+    free(said);
+    free(text);
+    free(bytes);
+    rv_recorder_free(r);
+    free(path);
+    rv_kit_tmpdir_remove(dir);
+}
+END_TEST
+
 static const char secretive[] =
     "name: p\n"
     "models: {default: {model: 'openai:x', api_key: sk-0123456789, headers: {Authorization: "
@@ -288,6 +316,7 @@ Suite *record_suite(void)
     tcase_add_test(tc, calls_side_by_side_are_in_the_order_of_their_starts);
     tcase_add_test(tc, a_call_that_was_given_up_takes_longer_than_anybody_waited);
     tcase_add_test(tc, bytes_that_are_no_text_are_replaced);
+    tcase_add_test(tc, a_large_reply_that_is_no_text_is_recorded_soon);
     tcase_add_test(tc, secrets_that_answers_repeat_are_hidden);
     tcase_add_test(tc, tools_are_declared_for_a_run_without_their_capabilities);
     tcase_add_test(tc, a_recording_always_fits_a_script);
