@@ -239,11 +239,15 @@ int app_work_handler_run(struct work_taker *t, struct work_job *j, struct rv_run
     return RV_FAIL(err, RV_E_LIMIT, "more than %d runs of one task", MAX_ATTEMPTS);
 }
 
-void app_work_handler_find_end(rv_store *store, struct work_job *j)
+void app_work_find_end(rv_store *store, struct work_job *j)
 {
     struct rv_run_row row;
     rv_err *err = NULL;
 
+    if (!j->handler) {
+        app_work_done(j, "went on in a process of its own");
+        return;
+    }
     int rc = rv_store_get_run(store, &j->app.scope, j->run, &row, &err);
     if (rc == 0) {
         if (rv_run_status_is_final(row.status))

@@ -236,10 +236,7 @@ static void on_exit_apart(struct work_job *j, int status, int number)
     struct shell *s = shell_of(j);
 
     if (number == 0 && status != EXIT_REFUSED) {
-        if (j->handler)
-            app_work_handler_find_end(s->store, j);
-        else
-            app_work_done(j, "went on in a process of its own");
+        app_work_find_end(s->store, j);
     } else if (s->is_draining) {
         j->end = WORK_BACK;
     } else if (number == 0) {

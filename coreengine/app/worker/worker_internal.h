@@ -156,7 +156,7 @@ RV_MUST_CHECK int app_work_handler_run(struct work_taker *t, struct work_job *j,
 /** An object is the result, or says by its member `status` that the task failed. */
 void app_work_take_object(struct work_job *j, json_object *o);
 /** Of a run that went on in a process of its own, which has ended: its row in the store says how the job ends. */
-void app_work_handler_find_end(rv_store *store, struct work_job *j);
+void app_work_find_end(rv_store *store, struct work_job *j);
 /** What its task has as a result: j->end, result and error. */
 void app_work_handler_result(struct work_job *j, enum rv_run_status status, const rv_envelope *env);
 

@@ -251,3 +251,7 @@ int do_list_owners(struct world *w)
     rv_buf_fini(&seen.text);
     return rc;
 }
+int do_defer_task(struct world *w)
+{
+    return rv_store_defer_task(w->s, HELD("held", "W", 1), AT(5), "later", T0, &w->err);
+}

@@ -45,6 +45,7 @@ int see_lease(void *self, const struct rv_task_lease *lease, bool cancel_request
 
 /* Calls that test_faults.c fails. */
 int do_complete_tasks(struct world *w);
+int do_defer_task(struct world *w);
 int do_put_worker(struct world *w);
 int do_list_workers(struct world *w);
 int do_drop_worker(struct world *w);

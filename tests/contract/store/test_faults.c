@@ -198,10 +198,6 @@ static int do_postpone_task(struct world *w)
 {
     return rv_store_postpone_task(w->s, HELD("held", "W", 1), AT(5), "quota", T0, &w->err);
 }
-static int do_defer_task(struct world *w)
-{
-    return rv_store_defer_task(w->s, HELD("held", "W", 1), AT(5), "later", T0, &w->err);
-}
 static int do_release_task(struct world *w)
 {
     return rv_store_release_task(w->s, HELD("held", "W", 1), T0, &w->err);
