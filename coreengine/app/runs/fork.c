@@ -204,8 +204,11 @@ static int make_run(rv_store *store, const struct rv_app_past *p, const struct s
         start.begin.continues = true;
     json_object_put(start.begin.script_at);
     start.begin.script_at = json_object_get(from->script_at);
-    if (start.begin.own_conversation) /* the fork reads the history of the session and adds no rows to it */
-        start.begin.own_conversation->keeps = false;
+    struct rv_conversation *conversation = start.begin.own_conversation;
+    if (conversation) /* the fork reads the history of the session and adds no rows to it */
+        conversation->keeps = false;
+    if (rc == 0 && conversation)
+        rc = rv_journal_tell_again(store, &p->scope, conversation, err);
     if (rc == 0)
         rc = rv_journal_create(store, &start, NULL, err);
     rv_journal_begin_fini(&start.begin);

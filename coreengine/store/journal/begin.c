@@ -176,6 +176,22 @@ int rv_journal_read_history(rv_store *store, const struct rv_store_scope *scope,
                   : read_history((struct history_source){store, scope, 0}, c, out, hash, err);
 }
 
+int rv_journal_tell_again(rv_store *store, const struct rv_store_scope *scope, struct rv_conversation *c, rv_err **err)
+{
+    const char *user = c->context.user_id;
+    const struct rv_store_scope owner = {.tenant = scope->tenant, .user = user ? user : ""};
+    char hash[RV_HASH_MAX];
+    json_object *now = NULL;
+
+    int rc = read_history((struct history_source){store, &owner, 0}, c, &now, hash, err);
+    if (rc < 0)
+        return rc;
+    json_object_put(c->history);
+    c->history = now;
+    memcpy(c->history_hash, hash, sizeof hash);
+    return 0;
+}
+
 int journal_same_history(rv_store *store, const struct rv_store_scope *scope, const struct rv_conversation *c,
                          int64_t told_us, json_object **out, rv_err **err)
 {

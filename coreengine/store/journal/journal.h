@@ -142,6 +142,10 @@ RV_MUST_CHECK int rv_journal_count_takeovers(rv_store *store, const struct rv_st
 RV_MUST_CHECK int rv_journal_read_history(rv_store *store, const struct rv_store_scope *scope,
                                           struct rv_conversation *c, json_object **out, char hash[RV_HASH_MAX],
                                           rv_err **err);
+/** For another run of a conversation that was read from a journal: the same messages without those that were deleted
+ * since. A run that is made now reads these again, and not the ones that an earlier run was told. */
+RV_MUST_CHECK int rv_journal_tell_again(rv_store *store, const struct rv_store_scope *scope, struct rv_conversation *c,
+                                        rv_err **err);
 
 /* --- Questions --- */
 struct rv_pendings {
