@@ -203,6 +203,20 @@ int app_state_as(const rv_envelope *env, const char *id, rv_envelope **out, rv_e
     return rc;
 }
 
+/* The turn goes on in the new run, which keeps it whole. */
+static void drop_turns(struct rv_effects *effects)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < effects->n; i++) {
+        if (effects->items[i].kind == RV_EFFECT_KEEP)
+            rv_effect_fini(&effects->items[i]);
+        else
+            effects->items[n++] = effects->items[i];
+    }
+    effects->n = n;
+}
+
 static int end_old(struct move *m, const char *owner, rv_err **err)
 {
     struct rv_event ev = {.kind = RV_EVENT_CANCEL, .now_us = rv_app_now_us()};
@@ -217,6 +231,8 @@ static int end_old(struct move *m, const char *owner, rv_err **err)
         rc = RV_FAIL(err, RV_E_STATE, "run \"%s\" continued in the meantime", m->past.row.id);
     if (rc == 0)
         rc = rv_run_step(m->was.run, &ev, &effects, err);
+    if (rv_app_has_agents(m->next->pipeline))
+        drop_turns(&effects);
     if (rc == 0)
         rc = rv_journal_step(j, &ev, &effects, m->was.run, err);
     rv_journal_free(j);
@@ -228,8 +244,12 @@ static int move_over(struct move *m, const char *id, rv_err **err)
 {
     char owner[RV_OWNER_MAX];
     rv_envelope *env = NULL;
-    const struct rv_app_begin begin = {
-        .parent = m->past.row.id, .parent_seq = m->was.seq, .script_at = m->script_at, .in_group = true};
+    struct rv_conversation *conversation = m->was.begin.own_conversation;
+    const struct rv_app_begin begin = {.parent = m->past.row.id,
+                                       .parent_seq = m->was.seq,
+                                       .script_at = m->script_at,
+                                       .conversation = conversation,
+                                       .in_group = true};
     struct rv_app_run run = {
         .app = m->how->app, .loaded = m->next, .mode = m->how->mode, .use_mocks = m->how->use_mocks, .store = m->store};
 
@@ -239,7 +259,10 @@ static int move_over(struct move *m, const char *id, rv_err **err)
         return rc;
     rc = rv_store_begin(m->store, err); /* once: the old run in memory moves on, too */
     if (rc == 0) {
-        rc = app_keep(&run, env, &begin, err);
+        if (conversation)
+            rc = rv_journal_tell_again(m->store, &m->past.scope, conversation, err);
+        if (rc == 0)
+            rc = app_keep(&run, env, &begin, err);
         rv_journal_free(run.journal);
         rc = rv_store_end(m->store, rc == 0 ? end_old(m, owner, err) : rc, err);
     }
