@@ -158,6 +158,35 @@ static int declare_all(json_object *tools, const struct rv_pipeline *p, const st
     return rc;
 }
 
+static bool asks_agents(const struct rv_pipeline *p)
+{
+    for (size_t i = 0; i < p->n_agents; i++)
+        for (size_t t = 0; p->agents[i].has_tools && t < p->agents[i].tools.allowed.n; t++)
+            if (strcmp(p->agents[i].tools.allowed.items[t], RV_TOOL_ASK_AGENT) == 0)
+                return true;
+    return false;
+}
+
+/* Agents that are asked have tools that no stage names. */
+static int declare_known(json_object *tools, const struct rv_catalog *c, rv_err **err)
+{
+    const char *name;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && c->tool_name && (name = c->tool_name(c->self, i)); i++) {
+        const struct rv_tool_info *info = c->tool(c->self, rv_str_of(name));
+        rc = info ? declare(tools, info, err) : 0;
+    }
+    return rc;
+}
+
+static int declare_for(json_object *tools, const struct rv_pipeline *p, const struct rv_catalog *c, rv_err **err)
+{
+    int rc = declare_all(tools, p, c, err);
+
+    return rc == 0 && asks_agents(p) ? declare_known(tools, c, err) : rc;
+}
+
 static int join(json_object *declared, json_object *tools, rv_err **err)
 {
     int rc = 0;
@@ -249,17 +278,25 @@ static void note_no_memory(rv_recorder *r)
 
 void rv_recorder_hide(rv_recorder *r, const struct rv_pipeline *p)
 {
+    size_t n;
+    struct rv_pipeline *const *inner = rv_pipeline_inner(p, &n);
     rv_err *why = NULL;
     int rc = app_record_secrets_of(&r->secrets, p, &why);
 
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = app_record_secrets_of(&r->secrets, inner[i], &why);
     note_lost(r, rc, why);
 }
 
 void rv_recorder_note_tools(rv_recorder *r, const struct rv_pipeline *p, const struct rv_catalog *c)
 {
+    size_t n;
+    struct rv_pipeline *const *inner = rv_pipeline_inner(p, &n);
     rv_err *why = NULL;
-    int rc = declare_all(r->declared, p, c, &why);
+    int rc = declare_for(r->declared, p, c, &why);
 
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = declare_for(r->declared, inner[i], c, &why);
     note_lost(r, rc, why);
 }
 
@@ -310,6 +347,9 @@ static void end_call(rv_recorder *r, struct rv_record_call *c)
 
 void rv_recorder_note_event(rv_recorder *r, const struct rv_effect *e, rv_str line)
 {
+    const struct rv_json_opts opts = {
+        .max_bytes = RV_STATE_MAX_BYTES, .max_depth = RV_STATE_MAX_DEPTH, .what = "the beginning of a call"};
+    rv_err *why = NULL;
     json_object *json = NULL;
     const char *name = NULL, *time = NULL;
     int64_t id = 0, start_us = 0;
@@ -318,8 +358,9 @@ void rv_recorder_note_event(rv_recorder *r, const struct rv_effect *e, rv_str li
     bool is_model = e->emit == RV_EMIT_LLM_CALL_START, is_tool = e->emit == RV_EMIT_TOOL_CALL_START;
     if (!is_model && !is_tool)
         return;
-    int rc = rv_json_parse(line, NULL, &json,
-                           RV_CODE_ONLY("the engine's own line: it fails without memory only, which is noted below"));
+    int rc = rv_json_parse(line, &opts, &json, &why);
+    if (rc < 0)
+        note_lost(r, rc, why);
     if (rc == 0 &&
         rv_json_get_text(json,
                          !is_model  ? "tool"
@@ -330,9 +371,9 @@ void rv_recorder_note_event(rv_recorder *r, const struct rv_effect *e, rv_str li
         rv_time_read(rv_str_of(time), &start_us)) {
         note_time(r, start_us);
         rc = begin_call(r, is_model, name, id, start_us);
+        if (rc == RV_E_NOMEM)
+            note_no_memory(r);
     }
-    if (rc == RV_E_NOMEM)
-        note_no_memory(r);
     json_object_put(json);
 }
 

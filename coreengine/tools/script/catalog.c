@@ -250,19 +250,24 @@ static void check_role(const struct rv_pipeline *p, const struct script_entry *e
 /* Agents that are asked answer under their own names and call their own tools, which are not known in advance. */
 static bool delegates(const struct rv_pipeline *p)
 {
-    for (size_t i = 0; i < p->n_agents; i++)
-        for (size_t t = 0; t < p->agents[i].tools.allowed.n; t++)
-            if (p->agents[i].has_tools && strcmp(p->agents[i].tools.allowed.items[t], "ask_agent") == 0)
-                return true;
-    return false;
+    bool found = false;
+
+    for (size_t i = 0; i < p->n_agents && !found; i++) {
+        const struct rv_agent *a = &p->agents[i];
+        for (size_t t = 0; t < a->tools.allowed.n && a->has_tools && !found; t++)
+            found = strcmp(a->tools.allowed.items[t], "ask_agent") == 0;
+        found = found || (a->inner.pipeline && delegates(a->inner.pipeline));
+    }
+    return found;
 }
 
-/* May any stage call it, as far as the pipeline alone tells? */
+/* May any stage, also of an inner pipeline, call it, as far as the pipeline alone tells? */
 static bool is_callable(const struct rv_pipeline *p, const char *tool)
 {
     for (size_t i = 0; i < p->n_agents; i++) {
         const struct rv_agent *a = &p->agents[i];
-        if (a->tools.chained && strcmp(a->tools.chained, tool) == 0)
+        if ((a->tools.chained && strcmp(a->tools.chained, tool) == 0) ||
+            (a->inner.pipeline && is_callable(a->inner.pipeline, tool)))
             return true;
         if (!a->has_tools)
             continue;
