@@ -318,6 +318,8 @@ END_TEST
 
 /* --- requests --- */
 
+#define MAYBE_ONE 100 /* requests: the time may be over before the server has read its first one */
+
 static const struct {
     bool allowed;
     const char *service, *args; /* %d: the port */
@@ -377,7 +379,13 @@ static const struct {
      "larger than 3 bytes",
      1},
     {true, "http.get", "{url: \"http://127.0.0.1:%d/\", max_byte: 3}", {{.status = 200}}, 1, "max_byte", 0},
-    {true, "http.get", "{url: \"http://127.0.0.1:%d/\", timeout_ms: 50}", {{.hangs = true}}, 1, "TimeoutError", 1},
+    {true,
+     "http.get",
+     "{url: \"http://127.0.0.1:%d/\", timeout_ms: 50}",
+     {{.hangs = true}},
+     1,
+     "TimeoutError",
+     MAYBE_ONE},
     {true,
      "http.get",
      "{url: \"http://127.0.0.1:%d/\"}",
@@ -439,7 +447,9 @@ START_TEST(a_capability_asks_for_an_address)
 #pragma GCC diagnostic pop
     char *output = ask_in(&w, &how, "30", "ask", requests[_i].service, args);
     ck_assert_msg(strstr(output, requests[_i].output), "%s", output);
-    ck_assert_uint_eq(model_server_count(&server, &server.n_requests), requests[_i].n_requests);
+    size_t n_requests = model_server_count(&server, &server.n_requests);
+    if (requests[_i].n_requests != MAYBE_ONE)
+        ck_assert_uint_eq(n_requests, requests[_i].n_requests);
     free(output);
     world_fini(&w);
     model_server_stop(&server);
