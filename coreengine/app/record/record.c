@@ -103,104 +103,12 @@ static int coarsen_all(json_object *models, int64_t window_ms, rv_err **err)
     return rc;
 }
 
-/* Secrets are overwritten in place. value may be NULL. */
-static int add_copy(json_object *entry, const char *key, json_object *value, rv_err **err)
+int app_record_add_copy(json_object *entry, const char *key, json_object *value, rv_err **err)
 {
     json_object *copy = NULL;
     int rc = value ? rv_json_dup(value, &copy, err) : 0;
 
     return rc == 0 && copy ? rv_json_set_take(entry, key, copy, err) : rc;
-}
-
-/* --- tools that are declared --- */
-
-static int declare(json_object *tools, const struct rv_tool_info *info, rv_err **err)
-{
-    enum rv_risk risk = rv_tool_risk(info);
-    json_object *tool;
-
-    if (json_object_object_get_ex(tools, info->name, NULL))
-        return 0;
-    tool = json_object_new_object();
-    int rc = rv_json_set_take(tools, info->name, tool, err);
-    if (rc == 0 && info->description && info->description[0])
-        rc = rv_json_set_text(tool, "description", info->description, err);
-    if (rc == 0 && risk != RV_RISK_READ_ONLY)
-        rc = rv_json_set_text(tool, "risk", rv_risk_text(risk), err);
-    if (rc == 0 && info->effect != RV_UNSET)
-        rc = rv_json_set_text(tool, "effect", rv_effect_class_text((enum rv_effect_class)info->effect), err);
-    if (rc == 0)
-        rc = add_copy(tool, "requires_confirmation", info->confirm, err);
-    return rc == 0 ? add_copy(tool, "input_schema", info->input_json, err) : rc;
-}
-
-static int declare_all(json_object *tools, const struct rv_pipeline *p, const struct rv_catalog *c, rv_err **err)
-{
-    int rc = 0;
-
-    for (size_t i = 0; rc == 0 && i < p->n_agents; i++) {
-        const struct rv_agent *a = &p->agents[i];
-        const struct rv_str_list *allowed = &a->tools.allowed;
-        const char *name;
-        for (size_t t = 0; rc == 0 && a->has_tools; t++) {
-            if (allowed->is_set)
-                name = t < allowed->n ? allowed->items[t] : NULL;
-            else
-                name = c->tool_name ? c->tool_name(c->self, t) : NULL;
-            if (!name)
-                break;
-            name = rv_agent_callee(a, name);
-            const struct rv_tool_info *info = c->tool(c->self, rv_str_of(name));
-            if (info && (allowed->is_set || rv_tool_is_allowed(a->tools.access, allowed, rv_str_of(name), info, NULL)))
-                rc = declare(tools, info, err);
-        }
-    }
-    return rc;
-}
-
-static bool asks_agents(const struct rv_pipeline *p)
-{
-    for (size_t i = 0; i < p->n_agents; i++)
-        for (size_t t = 0; p->agents[i].has_tools && t < p->agents[i].tools.allowed.n; t++)
-            if (strcmp(p->agents[i].tools.allowed.items[t], RV_TOOL_ASK_AGENT) == 0)
-                return true;
-    return false;
-}
-
-/* Agents that are asked have tools that no stage names. */
-static int declare_known(json_object *tools, const struct rv_catalog *c, rv_err **err)
-{
-    const char *name;
-    int rc = 0;
-
-    for (size_t i = 0; rc == 0 && c->tool_name && (name = c->tool_name(c->self, i)); i++) {
-        const struct rv_tool_info *info = c->tool(c->self, rv_str_of(name));
-        rc = info ? declare(tools, info, err) : 0;
-    }
-    return rc;
-}
-
-static int declare_for(json_object *tools, const struct rv_pipeline *p, const struct rv_catalog *c, rv_err **err)
-{
-    int rc = declare_all(tools, p, c, err);
-
-    return rc == 0 && asks_agents(p) ? declare_known(tools, c, err) : rc;
-}
-
-static int join(json_object *declared, json_object *tools, rv_err **err)
-{
-    int rc = 0;
-
-    json_object_object_foreach (declared, name, tool) {
-        json_object *calls = rv_json_get_arr(tools, name);
-        if (rc == 0 && calls)
-            rc = rv_json_set_ref(tool, "calls", calls, err);
-        else if (rc == 0)
-            rc = rv_json_set_take(tool, "calls", json_object_new_array(), err);
-        if (rc == 0)
-            rc = rv_json_set_ref(tools, name, tool, err);
-    }
-    return rc;
 }
 
 /* --- the recorder --- */
@@ -293,10 +201,10 @@ void rv_recorder_note_tools(rv_recorder *r, const struct rv_pipeline *p, const s
     size_t n;
     struct rv_pipeline *const *inner = rv_pipeline_inner(p, &n);
     rv_err *why = NULL;
-    int rc = declare_for(r->declared, p, c, &why);
+    int rc = app_record_declare(r->declared, p, c, &why);
 
     for (size_t i = 0; i < n && rc == 0; i++)
-        rc = declare_for(r->declared, inner[i], c, &why);
+        rc = app_record_declare(r->declared, inner[i], c, &why);
     note_lost(r, rc, why);
 }
 
@@ -473,8 +381,8 @@ static int add_answer(rv_recorder *r, const struct rv_response *response, rv_err
     if (rc == 0 && response->cancelled)
         rc = rv_json_set_bool(entry, "cancels", true, err);
     if (rc == 0)
-        rc = add_copy(entry, "arguments", response->arguments, err);
-    return rc == 0 ? add_copy(entry, "data", response->data, err) : rc;
+        rc = app_record_add_copy(entry, "arguments", response->arguments, err);
+    return rc == 0 ? app_record_add_copy(entry, "data", response->data, err) : rc;
 }
 
 void rv_recorder_note_input(rv_recorder *r, const struct rv_event *ev)
@@ -522,7 +430,7 @@ static int close_calls(rv_recorder *r, rv_err **err)
     int rc = end_calls(r, err);
 
     if (rc == 0)
-        rc = join(r->declared, r->tools, err);
+        rc = app_record_join_tools(r->declared, r->tools, err);
     if (rc == 0)
         rc = app_record_hide(&r->secrets, r->models, err);
     if (rc == 0)

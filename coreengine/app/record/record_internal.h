@@ -26,6 +26,14 @@ RV_MUST_CHECK int app_record_answer(const struct rv_record_call *c, const struct
 /** The same for a call whose answer the run did not wait for: it took longer than until last_us. */
 RV_MUST_CHECK int app_record_no_answer(const struct rv_record_call *c, int64_t last_us, rv_err **err);
 
+/** Set a copy of its own, since secrets are overwritten in place. value may be NULL: nothing is set. */
+RV_MUST_CHECK int app_record_add_copy(json_object *entry, const char *key, json_object *value, rv_err **err);
+/** Declare the tools that a pipeline's stages, and agents that it asks, may call, by their names in `tools`. */
+RV_MUST_CHECK int app_record_declare(json_object *tools, const struct rv_pipeline *p, const struct rv_catalog *c,
+                                     rv_err **err);
+/** Put the calls of each tool into its declaration, which takes their place in `tools`. */
+RV_MUST_CHECK int app_record_join_tools(json_object *declared, json_object *tools, rv_err **err);
+
 /* Values that must not be written down. */
 struct rv_record_secrets {
     char **items; /* owned */
