@@ -93,8 +93,9 @@ void scene_open(struct scene *s, const struct turn *turns, size_t n, const struc
 
 static int skipped_s;
 
-/* In place of the C library's, for libuv, too: limits are tried without waiting for them. */
-int clock_gettime(clockid_t id, struct timespec *t)
+/* In place of the C library's, for libuv, too, which finds what is visible: limits are tried without waiting for them.
+ */
+__attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct timespec *t)
 {
     int rc = (int)syscall(SYS_clock_gettime, id, t);
 
