@@ -201,7 +201,7 @@ static void write_bytes(struct srv_stream *st, const struct piece *p)
         tell(st, SRV_WORD_DRAIN);
 }
 
-/* A client that reads more slowly than a model writes gets the whole stream. True: the piece waits, or was thrown away. */
+/* A client that reads more slowly than a model writes gets the whole stream. True: the piece waits or was dropped. */
 static bool waits(struct srv_stream *st, struct piece *p)
 {
     bool is_later = st->call && (st->first || atomic_load(&st->unsent) > MAX_AHEAD);
