@@ -11,10 +11,15 @@
 
 static int write_errno; /* the first failure of stdout; set and read by the main thread only */
 
-/* False: a write failed. One that is handed to the outlet has not, so far. */
+/* False: a write failed. One that is handed to the outlet has not, so far. What was printed comes before what is said of
+ * it, also where both streams are one file; the outlet keeps that order by itself. */
 static bool emit(int fd, const char *bytes, size_t n)
 {
-    return cli_outlet_put(fd, (rv_str){bytes, n}) || fwrite(bytes, 1, n, fd == STDOUT_FILENO ? stdout : stderr) == n;
+    if (cli_outlet_put(fd, (rv_str){bytes, n}))
+        return true;
+    if (fd == STDERR_FILENO && fflush(stdout) != 0 && !write_errno)
+        write_errno = errno;
+    return fwrite(bytes, 1, n, fd == STDOUT_FILENO ? stdout : stderr) == n;
 }
 
 /* C1 controls steer terminals as escape sequences do, and nothing here means to write one. Texts of others are made
