@@ -16,11 +16,12 @@
 
 /* --- clock --- */
 
-#define STEP_US                                                                                                        \
-    RV_US_PER_S /* the system's clock is set by more than this, or it only runs a little faster for a while */
+#define LOOK_US 10000       /* between two looks at the wall time: a stage reads the clock several times */
+#define STEP_US RV_US_PER_S /* the system's clock is set by more than this, or it only runs faster for a while */
 
 static pthread_once_t clock_once = PTHREAD_ONCE_INIT;
 static _Atomic int64_t wall_minus_boot_us; /* only grows */
+static _Atomic int64_t looked_us;          /* CLOCK_BOOTTIME of the last look at the wall time */
 
 static int64_t read_clock(clockid_t id)
 {
@@ -48,17 +49,26 @@ static void anchor_clock(void)
 
 /* CLOCK_BOOTTIME goes on while the machine sleeps. A wall time that was set forward since is followed; one that was set
  * back is not. It is read first: a thread that is held up in between finds it early, never ahead. */
+static void follow_wall(void)
+{
+    int64_t wall_us = read_clock(CLOCK_REALTIME), boot_us = read_clock(CLOCK_BOOTTIME), apart_us = wall_us - boot_us;
+    int64_t known_us = atomic_load(&wall_minus_boot_us);
+
+    atomic_store(&looked_us, boot_us);
+    while (apart_us - known_us > STEP_US)
+        if (atomic_compare_exchange_weak(&wall_minus_boot_us, &known_us, apart_us))
+            known_us = apart_us;
+}
+
 static int64_t system_now_us(void *self)
 {
     (void)self;
     pthread_once(&clock_once, anchor_clock);
-    int64_t wall_us = read_clock(CLOCK_REALTIME), boot_us = read_clock(CLOCK_BOOTTIME), apart_us = wall_us - boot_us;
-    int64_t known_us = atomic_load(&wall_minus_boot_us);
+    int64_t boot_us = read_clock(CLOCK_BOOTTIME);
 
-    while (apart_us - known_us > STEP_US)
-        if (atomic_compare_exchange_weak(&wall_minus_boot_us, &known_us, apart_us))
-            known_us = apart_us;
-    return known_us + boot_us;
+    if (boot_us - atomic_load(&looked_us) >= LOOK_US)
+        follow_wall();
+    return atomic_load(&wall_minus_boot_us) + boot_us;
 }
 
 struct rv_clock rv_clock_system(void)

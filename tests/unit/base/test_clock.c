@@ -43,7 +43,7 @@ static const struct {
 } steps[] = {
     {"nothing", 0, 0, 0},
     {"the machine slept", 3600, 0, 3600},
-    {"the time is set forward", 0, 3600, 3600},
+    {"the time is set forward, a second ago", 1, 3600, 3601},
     {"it slept, and the time is set back", 3600, -1800, 3600},
     {"the time is set back", 0, -3600, 0},
 };
