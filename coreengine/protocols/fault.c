@@ -82,18 +82,40 @@ void rv_protocol_fault_write(enum rv_protocol_family family, const struct rv_pro
 
 int rv_protocol_status(int code)
 {
-    static const struct {
-        int code, status;
-    } statuses[] = {
-        {RV_E_INVALID, 400}, {RV_E_PARSE, 400},   {RV_E_LIMIT, 413},   {RV_E_NOT_FOUND, 404},   {RV_E_EXISTS, 409},
-        {RV_E_STATE, 409},   {RV_E_DENIED, 403},  {RV_E_TIMEOUT, 504}, {RV_E_CANCELLED, 409},   {RV_E_PROVIDER, 502},
-        {RV_E_TOOL, 502},    {RV_E_VERSION, 400}, {RV_E_QUOTA, 429},   {RV_E_UNAVAILABLE, 503}, {RV_E_DISK, 507},
-        {RV_E_FILES, 503},   {RV_E_THREADS, 503},
-    };
-
-    for (size_t i = 0; i < RV_COUNT(statuses); i++)
-        if (statuses[i].code == code)
-            return statuses[i].status;
+    switch ((enum rv_code)code) { /* without default: a new code is given its status here */
+    case RV_E_INVALID:
+    case RV_E_PARSE:
+    case RV_E_VERSION:
+        return 400;
+    case RV_E_DENIED:
+        return 403;
+    case RV_E_NOT_FOUND:
+        return 404;
+    case RV_E_EXISTS:
+    case RV_E_STATE:
+    case RV_E_CANCELLED:
+        return 409;
+    case RV_E_LIMIT:
+        return 413;
+    case RV_E_QUOTA:
+        return 429;
+    case RV_E_PROVIDER:
+    case RV_E_TOOL:
+        return 502;
+    case RV_E_UNAVAILABLE:
+    case RV_E_FILES:
+    case RV_E_THREADS:
+        return 503;
+    case RV_E_TIMEOUT:
+        return 504;
+    case RV_E_DISK:
+        return 507;
+    case RV_E_NOMEM:
+    case RV_E_IO:
+    case RV_E_PLUGIN:
+    case RV_E_INTERNAL:
+        break;
+    }
     return 500;
 }
 

@@ -205,7 +205,7 @@ static void write_refusal(struct srv_call *c)
 /* What the machine lacks may come back; a client is told that, and no more. NULL: a fault of another kind. */
 static const char *lack_of(int rc)
 {
-    switch (rc) {
+    switch ((enum rv_code)rc) { /* without default: a new code is told here, if the machine lacks something */
     case RV_E_DISK:
         return "the disk of the server is full: ask again when its operator has made room";
     case RV_E_FILES:
@@ -214,9 +214,26 @@ static const char *lack_of(int rc)
         return "the server cannot start more threads now: ask again later";
     case RV_E_UNAVAILABLE:
         return "the server or its store is not available now: ask again later";
-    default:
-        return NULL;
+    case RV_E_INVALID:
+    case RV_E_PARSE:
+    case RV_E_LIMIT:
+    case RV_E_NOT_FOUND:
+    case RV_E_EXISTS:
+    case RV_E_STATE:
+    case RV_E_DENIED:
+    case RV_E_TIMEOUT:
+    case RV_E_CANCELLED:
+    case RV_E_QUOTA:
+    case RV_E_VERSION:
+    case RV_E_NOMEM:
+    case RV_E_IO:
+    case RV_E_PROVIDER:
+    case RV_E_TOOL:
+    case RV_E_PLUGIN:
+    case RV_E_INTERNAL:
+        break;
     }
+    return NULL;
 }
 
 /* What an error says to a client: faults of ours and of the machine stay in the log. */

@@ -1,7 +1,7 @@
 // Each key of mcp_servers changes what is seen: two variants of it that differ in that key alone. A key without a row
 // fails the suite.
 import { createServer } from 'node:http';
-import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { assert, env, place, run, script, server, write } from './kit.mjs';
 
 // A server over HTTP that says which headers it got. Below /guarded it wants a token, which /token gives.
@@ -56,7 +56,7 @@ const runs = ['run', '--script', script([{ tool: 'headers', parameters: {} }]), 
 
 mkdirSync(place('here'));
 mkdirSync(place('empty'));
-copyFileSync(server, place('here/s.mjs'));
+write('here/s.mjs', `import ${JSON.stringify(server)};\n`); // which has modules beside it
 file([stub('--tools', '1'), 'catalog: kept.json']);
 assert.equal((await run('mcp', 'tools', place('p.yaml'), '--write')).status, 0);
 
