@@ -1,8 +1,8 @@
 // Tools are pinned when they are seen first; one that changed is offered to no stage until a person has seen how.
 import { readFileSync, statSync, readdirSync } from 'node:fs';
-import { assert, pipeline, place, results, run, script, server, write } from './kit.mjs';
+import { assert, here, pipeline, place, results, run, script, server, write } from './kit.mjs';
 
-const source = readFileSync(server, 'utf8');
+const source = readFileSync(server, 'utf8').replaceAll("'../../", `'${here}/../../`); // of a copy
 const says = (words) => write('own.mjs', source.replace('Say it again.', words));
 const file = (name, args = [], more = '') =>
     write(name, readFileSync(pipeline(`${name}.base`, args, more), 'utf8').replace(server, place('own.mjs')));
