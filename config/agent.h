@@ -162,6 +162,8 @@ struct rv_agent_order {
 };
 
 /* --- Groups: a list of targets opens one, a stage with `join` goes on when it is settled --- */
+#define RV_ARBITER "arbiter" /* the output key by which the rules know the arbiter */
+
 enum rv_join_wait { RV_WAIT_NOT, RV_WAIT_ALL, RV_WAIT_ANY, RV_WAIT_COUNT };
 enum rv_join_failures { RV_FAILURES_DRAIN, RV_FAILURES_FAST, RV_FAILURES_COLLECT, RV_N_JOIN_FAILURES };
 struct rv_join_merge {

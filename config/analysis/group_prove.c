@@ -112,7 +112,7 @@ static int64_t unit(const struct numbers *n, int stage, enum rv_group_goal goal,
             return unsure || (sure && !in.llm_exact) ? 0 : in.max_llm_calls;
         return sure ? sure_calls(n->p, a) : lint_agent_most_calls(n->p, a);
     case RV_GROUP_LEAST_CALLS:
-        return has_inner ? in.max_llm_calls : lint_agent_calls_model(a);
+        return has_inner ? in.max_llm_calls : lint_agent_calls_model(a) && !lint_agent_may_sit_out(n->p, a, false);
     case RV_GROUP_QUESTIONS:
         return has_inner ? in.max_questions : a->ask.question != NULL;
     }

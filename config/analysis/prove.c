@@ -118,10 +118,11 @@ struct ceiling {
 };
 
 /* A stage whose hook answers in place of the model spends nothing; nor does one whose hook fails before the model is
- * asked, and its error route lets the run go on. */
-static bool may_skip_call(const struct rv_agent *a)
+ * asked, and its error route lets the run go on; nor an arbiter that takes no part. */
+static bool may_skip_call(const struct rv_pipeline *p, const struct rv_agent *a)
 {
-    return a->hooks.before_model.n > 0 || (a->hooks.pre_process[0] && a->routing.error_target != RV_TARGET_NONE);
+    return lint_agent_may_sit_out(p, a, false) || a->hooks.before_model.n > 0 ||
+           (a->hooks.pre_process[0] && a->routing.error_target != RV_TARGET_NONE);
 }
 
 static int find_ceiling(const struct rv_pipeline *p, struct ceiling *out, rv_err **err)
@@ -136,7 +137,7 @@ static int find_ceiling(const struct rv_pipeline *p, struct ceiling *out, rv_err
     for (size_t i = 0; i < p->n_agents; i++) {
         calls[i] = lint_agent_most_calls(p, &p->agents[i]);
         out->asks_again |= lint_agent_may_ask_again(&p->agents[i]);
-        callers += calls[i] > 0 && !may_skip_call(&p->agents[i]);
+        callers += calls[i] > 0 && !may_skip_call(p, &p->agents[i]);
     }
     if (n > 1)
         qsort(calls, p->n_agents, sizeof(*calls), by_size_down);

@@ -340,9 +340,10 @@ static void add_approved(const struct rv_pipeline *p, const struct rv_agent *a, 
             .from = from, .to = rv_agent_approved_target(a), .kind = RV_WAY_APPROVED, .rule = -1, .because = -1};
 }
 
-static void add_agent(const struct rv_agent *a, int from, struct rv_routes *routes)
+static void add_agent(const struct rv_pipeline *p, int from, struct rv_routes *routes)
 {
     const struct rv_route blank = {.from = from, .rule = -1, .because = -1, .is_likely = true};
+    const struct rv_agent *a = &p->agents[from];
     struct earlier before = {a->routing.function[0] != '\0', -1};
     struct rv_route route;
 
@@ -362,7 +363,7 @@ static void add_agent(const struct rv_agent *a, int from, struct rv_routes *rout
     route.kind = RV_WAY_DEFAULT;
     route.to = a->routing.default_target == RV_TARGET_NONE ? RV_TARGET_END : a->routing.default_target;
     route.is_likely = !before.any_when;
-    if (before.always >= 0) {
+    if (before.always >= 0 && p->execution.replan_on_partial_success) { /* else a partial result does not lead back */
         route.fate = RV_WAY_CUT_OFF;
         route.because = before.always;
     }
@@ -397,7 +398,7 @@ int lint_routes_build(const struct rv_pipeline *p, struct rv_routes *out, rv_err
     }
     for (size_t s = 0; s < p->n_agents; s++) {
         routes.start[s] = routes.n;
-        add_agent(&p->agents[s], (int)s, &routes);
+        add_agent(p, (int)s, &routes);
         add_approved(p, &p->agents[s], (int)s, &routes);
     }
     routes.start[p->n_agents] = routes.n;

@@ -19,6 +19,13 @@ int64_t lint_sat_add(int64_t a, int64_t b)
     return __builtin_add_overflow(a, b, &out) ? INT64_MAX : out;
 }
 
+bool lint_agent_may_sit_out(const struct rv_pipeline *p, const struct rv_agent *a, bool surely)
+{
+    const struct rv_execution_config *e = &p->execution;
+
+    return strcmp(a->output.key, RV_ARBITER) == 0 && (!e->enable_arbiter || (!surely && e->skip_arbiter_for_read_only));
+}
+
 bool lint_agent_may_ask_again(const struct rv_agent *a)
 {
     return lint_agent_calls_model(a) && (a->has_tools || a->output.schema);
@@ -96,8 +103,8 @@ static void add_edge(struct gather *ga, const struct rv_route *route, int to)
      */
     e->is_likely |= route->is_likely && route->fate == RV_WAY_LIVE;
     bool answers = a->hooks.before_model.n > 0; /* in place of the model */
-    e->skips_call |= is_error || answers;
-    e->skips_surely |= answers || (is_error && a->hooks.pre_process[0]);
+    e->skips_call |= is_error || answers || lint_agent_may_sit_out(ga->p, a, false);
+    e->skips_surely |= answers || lint_agent_may_sit_out(ga->p, a, true) || (is_error && a->hooks.pre_process[0]);
 }
 
 static int by_target(const void *a, const void *b)

@@ -155,7 +155,6 @@ static inline int rv_visit_stage_of(const struct rv_visit *v)
             __VA_ARGS__)
 
 /* --- phase.c: what all phases use --- */
-#define RV_ARBITER "arbiter" /* the output key by which the rules know the arbiter */
 const char *visit_role(const rv_visit *v);
 const struct rv_model_config *visit_model(const rv_visit *v); /* NULL: the role has none */
 int64_t visit_max_tokens(const rv_visit *v);

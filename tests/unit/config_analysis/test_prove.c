@@ -63,6 +63,27 @@ static void review_capped_retries(struct world *w)
     review_retries(w);
     w->p.execution.max_llm_retries = 2;
 }
+/* Three stages that ask a model, of two calls; an arbiter that takes no part gives its call back. */
+static void arbiter_without_part(struct world *w)
+{
+    for (int i = 0; i < 3; i++)
+        world_llm(w, i, 0);
+    w->p.max_llm_calls = 2;
+    w->agents[1].output.key = RV_ARBITER;
+    w->p.execution.enable_arbiter = false;
+}
+static void arbiter_takes_part(struct world *w)
+{
+    arbiter_without_part(w);
+    w->p.execution.enable_arbiter = true;
+}
+/* The second stage always goes back, but not with a partial result. */
+static void back_unless_partial(struct world *w)
+{
+    world_when(w, 1, "true", 0);
+    world_limit(w, 1, 0, 1);
+    w->p.execution.replan_on_partial_success = false;
+}
 static void review_when(struct world *w)
 {
     world_llm(w, 0, 0);
@@ -169,6 +190,9 @@ static const struct {
     {"a self-edge is a loop-back (W04)", 2, self_loop, {5, 0, true, true, "0 0 0 0 1"}},
     {"an edge limit counts (7.4)", 2, self_loop_limited, {3, 0, true, true, "0 0 1"}},
     {"max_visits counts", 2, self_loop_visited_twice, {3, 0, true, true, "0 0 1"}},
+    {"an arbiter takes no part", 3, arbiter_without_part, {3, 2, true, true, "0 1 2"}},
+    {"an arbiter takes part", 3, arbiter_takes_part, {2, 2, true, true, "0 1"}},
+    {"a partial result goes on", 4, back_unless_partial, {6, 0, true, true, "0 1 0 1 2 3"}},
     {"no loop-back when it is off (W23)", 2, loop_back_off, {2, 0, true, true, "0 1"}},
     {"n loop-backs, n + 1 passes (3.4)", 4, review, {13, 8, true, true, "0 1 2 0 1 2 0 1 2 0 1 2 3"}},
     {"an edge limit of two", 4, review_limited, {10, 6, true, true, "0 1 2 0 1 2 0 1 2 3"}},

@@ -25,6 +25,8 @@ struct world *world_new(int n)
     p->clarification_resume_stage = p->confirmation_resume_stage = "";
     p->agent_review_resume_stage = p->agent_review_reject_stage = "";
     p->execution.enable_loop_back = true;
+    p->execution.enable_arbiter = true;
+    p->execution.replan_on_partial_success = true;
     p->execution.max_llm_retries = 3;
     p->is_sound = true;
     for (int i = 0; i < n; i++) {
