@@ -265,6 +265,25 @@ int rv_app_request_cancel(rv_store *store, const struct rv_store_scope *scope, c
     return rc;
 }
 
+int rv_app_is_to_be_cancelled(rv_store *store, const struct rv_store_scope *scope, const char *run, bool *out,
+                              rv_err **err)
+{
+    struct rv_run_row row;
+    rv_err *cause = NULL;
+
+    *out = false;
+    int rc = rv_store_get_run(store, scope, run, &row, &cause);
+    if (rc == RV_E_NOT_FOUND) {
+        rv_err_free(cause);
+        return 0;
+    }
+    if (rc < 0)
+        return rv_err_pass(err, cause);
+    *out = row.cancel_requested && row.status == RV_RUN_INTERRUPTED;
+    rv_run_row_fini(&row);
+    return 0;
+}
+
 /* --- in a process of its own, so that a crash ends only that --- */
 
 static int plan(void *self, posix_spawn_file_actions_t *files)

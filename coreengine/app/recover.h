@@ -52,6 +52,11 @@ int64_t rv_app_next_try_us(int64_t crashes, int64_t last_us);
  *  has to. row: as it is after the request. */
 RV_MUST_CHECK int rv_app_request_cancel(rv_store *store, const struct rv_store_scope *scope, const char *word,
                                         struct rv_run_row *row, bool *ends_elsewhere, rv_err **err);
+/** Does the run wait, and is to be cancelled? Who asks leaves that to the process that drives the run, and its engine
+ *  looks a few times a second, and not when the run has begun to wait: to be called when it was given back. False: it
+ * was deleted, too. */
+RV_MUST_CHECK int rv_app_is_to_be_cancelled(rv_store *store, const struct rv_store_scope *scope, const char *run,
+                                            bool *out, rv_err **err);
 
 /** Run this program again with those words, ending with NULL: for a run whose recovery ends its process. SIGINT and
  *  SIGTERM reach the child, too. *status: how it exited, -1: it did not; *number: the signal that ended it, or 0. */

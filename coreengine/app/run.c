@@ -435,6 +435,55 @@ static int begin(struct rv_app_run *run, const struct rv_exec_opts *x, rv_envelo
     return rc;
 }
 
+/* It waits for an answer, and no other process has it. False: it is left so, for the reason that is logged. */
+static bool take_again(struct rv_app_run *run)
+{
+    rv_journal *waited = run->journal;
+    bool is_wanted = false;
+    rv_err *err = NULL;
+
+    int rc = rv_journal_release(waited, &err);
+    if (rc == 0)
+        rc = rv_app_is_to_be_cancelled(run->store, &run->app->scope, rv_journal_run(waited), &is_wanted, &err);
+    if (rc == 0 && is_wanted && !run->state->id && !(run->state->id = rv_str_dup(rv_str_of(rv_journal_run(waited)))))
+        rc = RV_FAIL(&err, RV_E_NOMEM, "cancel a run");
+    if (rc == 0 && is_wanted) {
+        run->state->early.fence = 0; /* it was given back when the journal was opened */
+        rc = rv_app_take_over(run, &err);
+    }
+    if (rc < 0) {
+        rv_store_rollback(run->store);
+        run->journal = waited;
+        RV_LOG(run->app->log, WARN, "run.uncancelled", RV_F_TEXT("run_id", rv_journal_run(waited)),
+               RV_F_ERR("error", err));
+        rv_err_free(err);
+    }
+    if (rc < 0 || !is_wanted)
+        return false;
+    rv_exec_free(run->exec);
+    run->exec = NULL;
+    rv_journal_free(waited);
+    return true;
+}
+
+/* Who asked that it be cancelled while it was driven left that to this process, and its engine does not look any more
+ * when the run has begun to wait. */
+static int end_as_asked(struct rv_app_run *run, const struct rv_exec_opts *opts, rv_err **err)
+{
+    struct rv_exec_opts x = *opts;
+
+    if (!run->journal || rv_exec_status(run->exec) != RV_RUN_INTERRUPTED || !take_again(run))
+        return 0;
+    run->state->continues = run->state->cancels = true;
+    x.journal = run->journal;
+    x.conversation = NULL; /* the journal has it, and the rest */
+    x.mode = RV_UNSET;
+    x.use_mocks = false;
+    x.rules = 0;
+    int rc = begin(run, &x, NULL, NULL, err);
+    return rc < 0 ? rc : rv_engine_wait(run->engine, run->exec, err);
+}
+
 /* The use of a run that is not kept would not be counted: it is refused where a quota applies. */
 static int check_uncounted(struct rv_app_run *run, const rv_envelope *env, rv_err **err)
 {
@@ -470,7 +519,9 @@ int app_run_drive_with(struct rv_app_run *run, rv_envelope *env, const struct rv
     fill_in(run, &x);
     x.services = run->journal ? services : NULL;
     rc = begin(run, &x, env, response, err);
-    return rc < 0 ? rc : rv_engine_wait(run->engine, run->exec, err);
+    if (rc == 0)
+        rc = rv_engine_wait(run->engine, run->exec, err);
+    return rc == 0 ? end_as_asked(run, &x, err) : rc;
 }
 
 /* --- its end --- */

@@ -126,6 +126,47 @@ START_TEST(a_run_that_waits_goes_on_with_its_users_answer_once)
 }
 END_TEST
 
+/* As another process would, at that event. */
+struct canceller {
+    enum rv_emit_kind at;
+    const struct rv_app *app;
+    bool ends_elsewhere;
+};
+
+static void cancel_at(void *self, const struct rv_effect *e, rv_str line)
+{
+    struct canceller *c = self;
+    struct rv_run_row row;
+    rv_store *store = NULL;
+
+    (void)line;
+    if (e->emit != c->at)
+        return;
+    ck_assert_int_eq(rv_app_store_open(c->app, RV_APP_STORE_CHANGE, &store, NULL), 0);
+    ck_assert_int_eq(rv_app_request_cancel(store, &c->app->scope, "last", &row, &c->ends_elsewhere, NULL), 0);
+    rv_run_row_fini(&row);
+    rv_store_close(store);
+}
+
+/* Its engine does not look again before the run waits. */
+START_TEST(a_request_to_cancel_that_comes_just_before_the_run_waits_is_obeyed)
+{
+    static const enum rv_emit_kind moments[] = {RV_EMIT_STAGE_STARTED, RV_EMIT_STAGE_COMPLETED};
+    const struct rv_app app = {.store = store_path};
+    const struct rv_response answer = {.text = RV_STR_LIT("Ada")};
+    struct canceller c = {.at = moments[_i], .app = &app};
+    struct rv_app_job job = job_of("greet me");
+    struct rv_app_result result;
+
+    job.observer = (struct rv_app_observer){.self = &c, .on_event = cancel_at};
+    ck_assert_int_eq(rv_app_run(&app, &job, &result, NULL), 0);
+    ck_assert(c.ends_elsewhere);
+    ck_assert_int_eq(result.status, RV_RUN_CANCELLED);
+    rv_app_result_fini(&result);
+    ck_assert_int_eq(rv_app_answer(&app, "last", &answer, NULL, &result, NULL), RV_E_STATE);
+}
+END_TEST
+
 static TCase *job_case(void)
 {
     TCase *tc = tcase_create("job");
@@ -135,6 +176,7 @@ static TCase *job_case(void)
     tcase_add_test(tc, begins_with_the_state_that_is_given);
     tcase_add_test(tc, says_what_is_wrong_with_a_pipeline);
     tcase_add_test(tc, a_run_that_waits_goes_on_with_its_users_answer_once);
+    tcase_add_loop_test(tc, a_request_to_cancel_that_comes_just_before_the_run_waits_is_obeyed, 0, 2);
     return tc;
 }
 
