@@ -9,7 +9,7 @@
 const struct rv_texts_table store_texts_tables[] = {
     {"sessions",
      "SELECT t.key, CAST(0 AS BIGINT), t.tenant_id, t.user_id, t.id, NULL, CAST(0 AS BIGINT), t.description, "
-     "t.metadata FROM sessions t",
+     "t.metadata, t.encryption_level FROM sessions t",
      "t.key",
      "t",
      "key = ?1 AND 0 = ?2",
@@ -20,7 +20,7 @@ const struct rv_texts_table store_texts_tables[] = {
      {{"description", SQL_TEXT, OF_TEXT}, {"metadata", SQL_STR, OF_TEXT}}},
     {"messages",
      "SELECT t.key, CAST(0 AS BIGINT), s.tenant_id, s.user_id, s.id, t.id, CAST(0 AS BIGINT), t.content, t.tool_calls, "
-     "t.metadata FROM messages t"
+     "t.metadata, t.encryption_level FROM messages t"
      " JOIN sessions s ON s.key = t.session",
      "t.key",
      "t",
@@ -31,8 +31,8 @@ const struct rv_texts_table store_texts_tables[] = {
      false,
      {{"content", SQL_STR, OF_TEXT}, {"tool_calls", SQL_STR, OF_TEXT}, {"metadata", SQL_STR, OF_TEXT}}},
     {"entities",
-     "SELECT t.key, CAST(0 AS BIGINT), t.tenant_id, t.user_id, t.id, t.kind, CAST(0 AS BIGINT), t.fields, t.metadata "
-     "FROM entities t",
+     "SELECT t.key, CAST(0 AS BIGINT), t.tenant_id, t.user_id, t.id, t.kind, CAST(0 AS BIGINT), t.fields, t.metadata, "
+     "t.encryption_level FROM entities t",
      "t.key",
      "t",
      "key = ?1 AND 0 = ?2",
@@ -157,17 +157,22 @@ void store_texts_row_fini(struct rv_texts_row *r)
         rv_buf_fini(&r->texts[i]);
 }
 
-static void keep_id(rv_sql_stmt *stmt, int i, char out[RV_STORE_MAX_ID + 1])
+static void take_word(rv_sql_stmt *stmt, int i, size_t room, char *out)
 {
     rv_str text = sql_is_null(stmt, i) ? (rv_str){"", 0} : sql_str_at(stmt, i);
 
-    snprintf(out, RV_STORE_MAX_ID + 1, "%.*s", RV_STR_ARG(text));
+    snprintf(out, room, "%.*s", RV_STR_ARG(text));
+}
+
+static void keep_id(rv_sql_stmt *stmt, int i, char out[RV_STORE_MAX_ID + 1])
+{
+    take_word(stmt, i, RV_STORE_MAX_ID + 1, out);
 }
 
 int store_texts_take(rv_sql_stmt *stmt, struct rv_texts_row *r, rv_err **err)
 {
     const struct rv_texts_table *t = r->table;
-    int rc = 0;
+    int rc = 0, n_texts = 0;
 
     r->key = sql_int_at(stmt, 0);
     if (t->second_is_text)
@@ -187,7 +192,10 @@ int store_texts_take(rv_sql_stmt *stmt, struct rv_texts_row *r, rv_err **err)
         rc = rv_buf_check(&r->texts[i], "an encrypted text", err);
         if (t->columns[i].of == OF_VALUE)
             r->has_blob = !sql_is_null(stmt, N_BEFORE + i + 1);
+        n_texts++;
     }
+    if (t->has_level && rc == 0)
+        take_word(stmt, N_BEFORE + n_texts, sizeof r->level, r->level);
     return rc;
 }
 

@@ -5,7 +5,8 @@
 
 #include "coreengine/store/entities/entities_internal.h"
 
-#define RV_MAX_TEXTS 3 /* of one row: no table has more encrypted columns */
+#define RV_MAX_TEXTS 3  /* of one row: no table has more encrypted columns */
+#define RV_MAX_LEVEL 16 /* bytes of the name of a mode: "platform", "disabled" */
 
 enum column_of { OF_TEXT = 1, OF_FIELDS, OF_VALUE }; /* fields: members of a JSON object; value: maybe a blob */
 /* What it points to is static. */
@@ -17,7 +18,7 @@ struct rv_texts_column {
 /* What it points to is static. */
 struct rv_texts_table {
     const char *name;
-    const char *select; /* key, second key, tenant, three ids, seq, texts; up to WHERE */
+    const char *select; /* key, second key, tenant, three ids, seq, texts, level if it has one; up to WHERE */
     const char *keys;   /* columns by which the rows are ordered: one, or two */
     const char *locks;  /* the table whose row is locked */
     const char *where;  /* of an update */
@@ -33,6 +34,7 @@ struct rv_texts_row {
     const struct rv_texts_table *table; /* static */
     int64_t key, second, seq;
     char second_text[RV_STORE_MAX_ID + 1], tenant[RV_STORE_MAX_ID + 1], ids[3][RV_STORE_MAX_ID + 1];
+    char level[RV_MAX_LEVEL]; /* of a table that has one: as it is kept; "": none */
     bool has_blob, has_text[RV_MAX_TEXTS], changed;
     rv_buf texts[RV_MAX_TEXTS]; /* before, as they are kept; afterwards as they will be kept */
 };

@@ -46,16 +46,25 @@ static int bind_value(struct rv_texts_walk *w, const struct rv_texts_row *r, siz
     return rc;
 }
 
-static int update(struct rv_texts_walk *w, const struct rv_texts_row *r, int64_t now_us, rv_err **err)
+/* What the row's encryption_level is to be; NULL: nothing, as in a table that has none. */
+static int level_of(struct rv_texts_walk *w, const struct rv_texts_row *r, const char **out, rv_err **err)
+{
+    const struct rv_texts_table *t = r->table;
+    const char *kind = strcmp(t->name, "entities") == 0 ? r->ids[2] : t->name;
+
+    *out = NULL;
+    int rc = t->has_level ? vault_level(w->st, r->tenant, kind, out, err) : 0;
+    if (t->has_level && rewriting_of(w)->row_is_sealed)
+        *out = rv_encryption_mode_text(RV_ENCRYPTION_SEALED);
+    return rc;
+}
+
+static int update(struct rv_texts_walk *w, const struct rv_texts_row *r, const char *level, int64_t now_us,
+                  rv_err **err)
 {
     const struct rv_texts_table *t = r->table;
     rv_buf sql = RV_BUF_INIT(RV_SQL_MAX_TEXT);
-    const char *level = NULL;
-    const char *kind = strcmp(t->name, "entities") == 0 ? r->ids[2] : t->name;
-    int rc = t->has_level ? vault_level(w->st, r->tenant, kind, &level, err) : 0;
-
-    if (rewriting_of(w)->row_is_sealed)
-        level = rv_encryption_mode_text(RV_ENCRYPTION_SEALED);
+    int rc = 0;
 
     rv_buf_printf(&sql, "UPDATE %s SET ", t->name);
     for (int i = 0; i < RV_MAX_TEXTS && t->columns[i].name; i++)
@@ -162,6 +171,7 @@ static int rewrite_next(struct rv_texts_walk *w, struct rv_texts_row *r, int64_t
     rv_sql_stmt *stmt = store_texts_page(w, r, 1, true);
     int rc = sql_step(stmt, "read a row", err);
     bool found = rc == 1;
+    const char *level = NULL;
 
     if (found)
         rc = store_texts_take(stmt, r, err);
@@ -170,8 +180,12 @@ static int rewrite_next(struct rv_texts_walk *w, struct rv_texts_row *r, int64_t
         return rc;
     rewriting_of(w)->row_is_sealed = false;
     rc = store_texts_visit(w, r, err);
+    if (rc == 0)
+        rc = level_of(w, r, &level, err);
+    if (rc == 0 && strcmp(level ? level : "", r->level) != 0) /* the indexes go by it */
+        r->changed = true;
     if (rc == 0 && r->changed)
-        rc = update(w, r, now_us, err);
+        rc = update(w, r, level, now_us, err);
     if (rc == 0 && r->changed)
         rc = index_row(w->st, r, err);
     return rc < 0 ? rc : 1;

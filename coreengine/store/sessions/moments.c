@@ -191,6 +191,7 @@ static int write_chunk(struct sql_store *st, struct building *b, int64_t now_us,
     sql_int(stmt, 5, now_us);
     store_sql_text(stmt, 6, NULL);
     store_sql_text(stmt, 7, NULL);
+    store_sql_text(stmt, 8, NULL);
     return sql_run(stmt, "write a session", err);
 }
 

@@ -369,12 +369,15 @@ static int change_session(struct sql_store *st, const struct rv_store_scope *sco
     rv_sql_stmt *stmt = NULL;
     int rc = store_session_see(st, scope, id, &stmt, &found, err);
     bool is_merged = change->metadata || change->n_remove > 0;
+    const char *level = NULL;
 
     if (rc == 0)
         store_session_at(&found, &here);
     if (rc == 0 && is_merged)
         rc = store_merge(found.row.metadata, change->metadata, change->remove, change->n_remove, metadata, err);
     sql_done(stmt);
+    if (rc == 0)
+        rc = vault_level(st, here.tenant, "sessions", &level, err);
     if (rc < 0)
         return rc;
     const struct rv_place at = rv_session_place(here.tenant, here.user, here.id);
@@ -387,6 +390,7 @@ static int change_session(struct sql_store *st, const struct rv_store_scope *sco
     sql_int(stmt, 5, change->now_us);
     store_sql_text(stmt, 6, change->status);
     store_secret_bind(stmt, 7, SQL_TEXT, &at, "description", rv_str_of(change->description));
+    store_sql_text(stmt, 8, level); /* by which the index of names knows whether it may tell the description */
     rc = sql_run(stmt, "write a session", err);
     if (rc == 0 && change->name)
         rc = store_keys_rename_session(st, found.key, id, change->name, err);

@@ -125,7 +125,8 @@
                    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, 0, ?8, ?9, ?9, ?10, ?11)")                                 \
     X(CHANGE_SESSION, "UPDATE sessions SET name = coalesce(?2, name), mode = coalesce(?3, mode),"                      \
                       " metadata = coalesce(?4, metadata), status = coalesce(?6, status), updated_us = ?5,"            \
-                      " description = coalesce(description, ?7)"                                                       \
+                      " description = coalesce(description, ?7), encryption_level = CASE WHEN description IS NULL"     \
+                      " AND ?7 IS NOT NULL THEN ?8 ELSE encryption_level END"                                          \
                       " WHERE key = ?1")                                                                               \
     X(KEEP_TURN, "UPDATE sessions SET name = coalesce(?2, name), metadata = coalesce(?3, metadata),"                   \
                  " total_tokens = ?4, n_messages = ?5, updated_us = ?6 WHERE key = ?1")                                \

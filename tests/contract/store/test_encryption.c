@@ -290,6 +290,35 @@ START_TEST(an_entity_is_ciphertext_in_no_index_and_changes_as_ever)
 }
 END_TEST
 
+/* The index of names is not encrypted: it has the words of no row that is. */
+START_TEST(a_description_that_is_encrypted_is_in_no_index)
+{
+    const struct rv_session_change described = {.description = "the kangaroo", .now_us = T0 + 1};
+    struct rv_encryption_walked walked;
+    struct world world, *w = &world;
+
+    world_open(w, _i);
+    use_keys(w, ONE);
+    say(w, "s1", "the plain words"); /* before the tenant asks for it */
+    set_mode(w, RV_ENCRYPTION_PLATFORM);
+    OK(rv_store_change_session(w->s, &unowned, "s1", &described, &w->err));
+    char *summary = kept(w, "SELECT summary FROM keys"), *text = kept(w, "SELECT description FROM sessions");
+    ck_assert_ptr_nonnull(strstr(text, "reeve-enc1:"));
+    ck_assert_ptr_null(strstr(summary, "kangaroo"));
+    OK(rv_store_check(w->s, &w->err));
+    free(summary);
+    free(text);
+    OK(rv_store_encrypt(w->s, NULL, T0 + 1, &walked, &w->err)); /* its texts are current from now on */
+    change(w, "UPDATE sessions SET encryption_level = ?1", "disabled", SQL_TEXT); /* as if nothing was encrypted */
+    change(w, "UPDATE keys SET summary = ?1", "the kangaroo", SQL_TEXT);
+    OK(rv_store_encrypt(w->s, NULL, T0 + 2, &walked, &w->err));
+    summary = kept(w, "SELECT summary FROM keys");
+    ck_assert_ptr_null(strstr(summary, "kangaroo"));
+    free(summary);
+    world_close(w);
+}
+END_TEST
+
 /* Proves p8-data.20/client: Mode client shows ciphertext to clients and words to agents */
 START_TEST(a_client_is_shown_ciphertext_and_an_agent_the_words)
 {
@@ -431,6 +460,7 @@ Suite *encryption_suite(void)
     ADD(tc, extreme_texts_come_back);
     ADD(tc, values_of_records_come_back);
     ADD(tc, an_entity_is_ciphertext_in_no_index_and_changes_as_ever);
+    ADD(tc, a_description_that_is_encrypted_is_in_no_index);
     ADD(tc, a_client_is_shown_ciphertext_and_an_agent_the_words);
     ADD(tc, a_rotation_that_ends_early_goes_on);
     ADD(tc, another_master_key_wraps_the_same_keys);
