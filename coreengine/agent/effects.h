@@ -91,8 +91,8 @@ struct rv_effect {
     int64_t worst_tokens, worst_micro_usd; /* CALL_LLM: the most that it can take */
     bool is_beside;                        /* CALL_TOOL: other work of the run may call models meanwhile */
     bool wants_result;                     /* CALL_TOOL: of a plan, which reads a result of `tools/call` as it came */
-    int64_t models_left, money_left;       /* CALL_TOOL: model calls that it may cause; what they may cost in
-                                              micro-dollars, -1: anything */
+    int64_t models_left, money_left;       /* CALL_*: model calls that it may cause; what they may cost in
+                                              micro-dollars, -1: anything, for no run around it has a budget */
     bool is_hidden;                        /* CALL_LLM: the text of the reply is not shown */
     int64_t ids_upto;                      /* see rv_call_write_name() */
     json_object *ids;                      /* CALL_LLM: ids of tool calls that are taken, as keys; owned; NULL: none */

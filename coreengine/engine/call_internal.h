@@ -39,6 +39,7 @@ struct call {
     struct rv_tool_call tool; /* for a call of a tool; pending while it has a source; then due_us is when to give up */
     int64_t patience_us;      /* simulated time: real time at which the job is given up */
     const struct rv_origin *origin;     /* of a delegated agent; borrowed from the run; NULL: the stage's own */
+    bool is_budgeted;                   /* a model call: the run or one around it has a budget */
     bool is_muted;                      /* people are not to be shown its words */
     const struct rv_pipeline *pipeline; /* has its names and limits; borrowed; outlives the run */
     rv_buf heard;                       /* of a model call of a run that is kept: the text so far */

@@ -391,7 +391,7 @@ int engine_model_ask(struct call *c, json_object *request, rv_err **err)
                                           .now_us = rv_engine_now_us(e),
                                           .deadline_us = c->deadline_us,
                                           .random = jitter_of(x, c),
-                                          .charged = x->opts.pipeline->has_budget,
+                                          .charged = c->is_budgeted,
                                           .on_delta = on_delta,
                                           .on_ready = on_ready,
                                           .on_retry = on_retry,

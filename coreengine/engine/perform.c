@@ -223,6 +223,7 @@ static int start_call(rv_exec *x, struct rv_effect *e, rv_err **err)
     c->visit = e->visit;
     c->agent = e->agent;
     c->origin = e->origin;
+    c->is_budgeted = e->money_left >= 0;
     c->is_muted = e->is_hidden;
     c->ids_upto = e->ids_upto;
     c->ids = e->ids ? json_object_get(e->ids) : NULL;

@@ -46,19 +46,24 @@ void talks_fini(struct talks *a)
     model_server_stop(&a->server);
 }
 
-static const struct rv_pipeline *load(struct talks *a, const char *text)
+static const struct rv_pipeline *load_in(struct talks *a, const char *dir, const char *text)
 {
     rv_findings *f = rv_findings_new();
     rv_buf said = RV_BUF_INIT(1 << 16);
     rv_err *err = NULL;
 
     ck_assert_uint_lt(a->n_pipelines, MAX_PIPELINES);
-    must(rv_pipeline_parse(rv_str_of(text), "p.yaml", ".", f, &a->pipelines[a->n_pipelines], &err), err, "pipeline");
+    must(rv_pipeline_parse(rv_str_of(text), "p.yaml", dir, f, &a->pipelines[a->n_pipelines], &err), err, "pipeline");
     rv_findings_write_text(f, false, &said);
     ck_assert_msg(rv_findings_n_errors(f) == 0, "%s", rv_buf_cstr(&said));
     rv_findings_free(f);
     rv_buf_fini(&said);
     return a->pipelines[a->n_pipelines++];
+}
+
+static const struct rv_pipeline *load(struct talks *a, const char *text)
+{
+    return load_in(a, ".", text);
 }
 
 char *talks_text(const struct talks *a, const struct asking *how)
@@ -80,6 +85,21 @@ const struct rv_pipeline *talks_asking(struct talks *a, const struct asking *how
     const struct rv_pipeline *p = load(a, text);
 
     free(text);
+    return p;
+}
+
+const struct rv_pipeline *talks_budget_within(struct talks *a, const struct asking *how)
+{
+    char *dir = rv_kit_tmpdir(), path[600], *text = talks_text(a, how);
+    rv_buf inner = RV_BUF_INIT(1 << 12);
+
+    snprintf(path, sizeof path, "%s/inner.yaml", dir);
+    rv_buf_printf(&inner, "%sbudget: {usd: 1}\n", text);
+    rv_kit_write(path, rv_buf_cstr(&inner));
+    const struct rv_pipeline *p = load_in(a, dir, "name: outer\nagents: [{name: sub, pipeline: inner.yaml}]\n");
+    rv_buf_fini(&inner);
+    free(text);
+    rv_kit_tmpdir_remove(dir);
     return p;
 }
 

@@ -40,6 +40,8 @@ const struct rv_pipeline *talks_capability(struct talks *a, const char *name, bo
                                            const char *execution);
 /** The same, and the stage has an image as attachment. */
 const struct rv_pipeline *talks_picture(struct talks *a, const char *name, const char *model);
+/** A stage that runs such a pipeline as talks_asking() makes, with a budget of a dollar; the outer one has none. */
+const struct rv_pipeline *talks_budget_within(struct talks *a, const struct asking *how);
 void talks_fini(struct talks *a);
 /** The text of such a pipeline; free() it. */
 char *talks_text(const struct talks *a, const struct asking *how);

@@ -135,6 +135,26 @@ START_TEST(a_server_that_is_busy_is_asked_again)
 }
 END_TEST
 
+/* Else a budget of a pipeline that another one runs would count one of five requests that were all charged for. */
+START_TEST(a_broken_answer_is_not_asked_for_again_when_an_inner_pipeline_has_a_budget)
+{
+    static const struct plan breaks[] = {{.status = 200, .body = ": nothing\n\n"}};
+    static const struct asking priced = {.role = "price: {input: 1, output: 2}, max_attempts: 2",
+                                         .stage = "max_tokens: 10"};
+    struct talk t = {0};
+    char line[2048];
+
+    begin(breaks, 1);
+    ck_assert_str_eq(talk_whole(&all, &t, talks_budget_within(&all, &priced)), "failed");
+    ck_assert_uint_eq(all.server.n_requests, 1);
+    ck_assert(t.may_be_billed);
+    talk_event(&t, "llm_result", line, sizeof line);
+    ck_assert_msg(strstr(line, "it may have been charged for, and there is a budget") != NULL, "%s", line);
+    talk_fini(&t);
+    tear_down();
+}
+END_TEST
+
 /* --- held --- */
 
 #define N_LARGE 4000 /* pieces of 8 KB: far more than what two sockets take */
@@ -329,6 +349,7 @@ Suite *models_suite(void)
     tcase_add_test(tc, the_record_of_a_retry_names_its_call_and_why);
     tcase_add_test(tc, the_record_of_a_request_names_its_run_and_call);
     tcase_add_test(tc, a_server_that_is_busy_is_asked_again);
+    tcase_add_test(tc, a_broken_answer_is_not_asked_for_again_when_an_inner_pipeline_has_a_budget);
     tcase_add_test(tc, a_held_stream_holds_its_server_and_loses_nothing);
     tcase_add_test(tc, a_held_stream_can_be_cancelled);
     tcase_add_test(tc, a_run_cancelled_in_mid_stream_closes_its_connection);
