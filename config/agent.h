@@ -252,7 +252,7 @@ struct rv_agent_declared {
 /* --- The conversation --- */
 struct rv_agent_session {
     bool joins;             /* the history is sent to the model, and the rows of the turn are kept */
-    int child_text;         /* enum rv_child_text, or RV_UNSET: see rv_agent_child_text() */
+    int child_text;         /* enum rv_child_text, or RV_UNSET: see rv_agent_child_text_kind() */
     bool child_text_resets; /* the text of the asking agent is visible again after each delegation */
 };
 

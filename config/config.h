@@ -199,7 +199,7 @@ struct rv_agent_source {
     void *self; /* borrowed */
 };
 /** The value for an agent: the stage sets it, else its document, else the pipeline; RV_UNSET: none of them does. */
-int rv_agent_child_text(const struct rv_pipeline *p, const struct rv_agent *a);
+int rv_agent_child_text_kind(const struct rv_pipeline *p, const struct rv_agent *a);
 /** Make every stage, also of inner pipelines, that has `agent` what its document says; keys of the stage win over it.
  * Prompt, output schema, mode, tools (allowed_tools, tool_access all), temperature, max_tokens, limits (max_iterations
  * caps requests), chained tool. A model of the document becomes a role of its own unless the stage names one. Mistakes

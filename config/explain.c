@@ -157,7 +157,7 @@ static void write_capabilities(const struct rv_pipeline *p, rv_jw *w)
 
 static void write_child_text(const struct rv_pipeline *p, const struct rv_agent *a, rv_jw *w)
 {
-    int how = rv_agent_child_text(p, a);
+    int how = rv_agent_child_text_kind(p, a);
 
     if (!a->declared.name[0] && how == RV_UNSET && !a->session.child_text_resets)
         return;

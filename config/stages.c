@@ -291,7 +291,7 @@ struct rv_reset_rules rv_pipeline_reset_rules(const struct rv_pipeline *p)
     return rules;
 }
 
-int rv_agent_child_text(const struct rv_pipeline *p, const struct rv_agent *a)
+int rv_agent_child_text_kind(const struct rv_pipeline *p, const struct rv_agent *a)
 {
     if (a->session.child_text != RV_UNSET)
         return a->session.child_text;

@@ -55,7 +55,7 @@ static int write_fresh_id(const rv_visit *v, size_t index, rv_buf *out, rv_err *
     hash[16] = "89ab"[hash[16] & 3]; /* of the character, as in journals of before */
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (unsigned char)(rv_hex_digit(hash[2 * i]) << 4 | rv_hex_digit(hash[2 * i + 1]));
-    rv_uuid_text(bytes, 4, id);
+    rv_uuid_format(bytes, 4, id);
     rv_buf_puts(out, id);
     return rc == 0 ? rv_buf_check(out, "the id of an artifact", err) : rc;
 }

@@ -418,9 +418,9 @@ static int add_head(const rv_visit *v, struct rv_turn *t, rv_err **err)
     const struct rv_conversation *c = v->shared->conversation;
     json_object *routing = NULL;
 
-    t->session = rv_turn_text(t, rv_str_of(c->context.session_id));
-    t->agent_name = rv_turn_text(t, rv_str_of(v->agent->declared.doc->name));
-    t->name = v->session_name ? rv_turn_text(t, rv_str_of(v->session_name)) : NULL;
+    t->session = rv_turn_keep_text(t, rv_str_of(c->context.session_id));
+    t->agent_name = rv_turn_keep_text(t, rv_str_of(v->agent->declared.doc->name));
+    t->name = v->session_name ? rv_turn_keep_text(t, rv_str_of(v->session_name)) : NULL;
     int rc = rv_turn_check(t, err);
     if (rc < 0 || !c->has_routing)
         return rc;
@@ -484,7 +484,7 @@ static int rows_init(struct rows *r, const rv_visit *v, enum rv_turn_status stat
     if (r->turn) {
         set_ids(r);
         r->turn->moment_token_threshold = threshold_of(v);
-        r->turn->moment_summariser = rv_turn_text(r->turn, rv_str_of(summariser_of(v)));
+        r->turn->moment_summariser = rv_turn_keep_text(r->turn, rv_str_of(summariser_of(v)));
     }
     return r->turn ? 0 : RV_FAIL(err, RV_E_NOMEM, "keep the rows of a turn");
 }

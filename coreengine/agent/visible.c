@@ -17,7 +17,7 @@
 static enum rv_child_text child_text_of(const rv_visit *v)
 {
     bool is_old = v->shared->rules < RV_RULES_2;
-    int how = is_old ? v->agent->session.child_text : rv_agent_child_text(v->shared->pipeline, v->agent);
+    int how = is_old ? v->agent->session.child_text : rv_agent_child_text_kind(v->shared->pipeline, v->agent);
 
     if (how == RV_UNSET)
         how = is_old ? RV_CHILD_TEXT_CHILD : RV_CHILD_TEXT_FINAL;

@@ -38,7 +38,7 @@ static void add_calls(const struct rv_llm_bound *bound, rv_buf *b)
         rv_buf_puts(b, ", fallbacks besides");
 }
 
-void rv_app_cost_text(const struct rv_llm_bound *bound, rv_buf *b)
+void rv_app_write_cost(const struct rv_llm_bound *bound, rv_buf *b)
 {
     char text[RV_APP_MAX_MONEY], why[MAX_WHY];
     const char *hint = NULL;

@@ -93,7 +93,7 @@ void rv_app_write_count(rv_buf *b, int64_t n); /* "16,384" */
 /* Texts in YAML: as they are where YAML can have them so, else quoted. */
 /** The value of a key at that depth (two blanks each), with its line end. Several lines become a block. Reading it
  *  gives the text again, byte for byte. */
-void rv_app_yaml_text(rv_str text, int depth, rv_buf *b);
+void rv_app_write_yaml(rv_str text, int depth, rv_buf *b);
 /** The same for any JSON value, on one line. */
 void rv_app_yaml_write(json_object *value, rv_buf *b);
 

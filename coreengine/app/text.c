@@ -81,7 +81,7 @@ static void add_json(const rv_buf *json, rv_buf *b)
     rv_buf_putc(b, '\n');
 }
 
-void rv_app_yaml_text(rv_str text, int depth, rv_buf *b)
+void rv_app_write_yaml(rv_str text, int depth, rv_buf *b)
 {
     rv_buf json = RV_BUF_INIT(MAX_TEXT_BYTES);
     rv_jw w = rv_jw_on(&json);

@@ -184,7 +184,7 @@ void rv_id_make(struct rv_rand r, const char *prefix, char out[RV_ID_MAX])
     out[len + 16] = '\0';
 }
 
-void rv_uuid_text(const unsigned char bytes[16], int version, char out[RV_UUID_MAX])
+void rv_uuid_format(const unsigned char bytes[16], int version, char out[RV_UUID_MAX])
 {
     unsigned char id[16];
     size_t at = 0;
@@ -206,7 +206,7 @@ void rv_uuid_make(struct rv_rand r, char out[RV_UUID_MAX])
     unsigned char bytes[16];
 
     r.fill(r.self, bytes, sizeof bytes);
-    rv_uuid_text(bytes, 4, out);
+    rv_uuid_format(bytes, 4, out);
 }
 
 bool rv_uuid_read(rv_str text, char out[RV_UUID_MAX])

@@ -47,7 +47,7 @@ void rv_id_make(struct rv_rand r, const char *prefix, char out[RV_ID_MAX]);
 /* UUIDs of RFC 9562, in lower case. */
 #define RV_UUID_MAX 37 /* bytes, with the NUL */
 /** 16 bytes with a version and the variant of the RFC put in, as hex with hyphens. */
-void rv_uuid_text(const unsigned char bytes[16], int version, char out[RV_UUID_MAX]);
+void rv_uuid_format(const unsigned char bytes[16], int version, char out[RV_UUID_MAX]);
 /** A random one: version 4. */
 void rv_uuid_make(struct rv_rand r, char out[RV_UUID_MAX]);
 /** Tells whether text is a UUID of any version, in either case. out: the same in lower case, else not written; NULL:

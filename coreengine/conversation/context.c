@@ -33,7 +33,7 @@ static void finish(struct sha1_ctx *h, char out[RV_UUID_MAX])
     uint8_t id[UUID_BYTES];
 
     sha1_digest(h, sizeof id, id);
-    rv_uuid_text(id, 5, out);
+    rv_uuid_format(id, 5, out);
 }
 
 void rv_entity_make_id(const char *table, rv_str key, const char *user, char out[RV_UUID_MAX])

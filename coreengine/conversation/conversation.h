@@ -71,7 +71,7 @@ struct rv_moment_opts {
 /** RV_E_INVALID: a number out of its range, with its key. */
 RV_MUST_CHECK int rv_moment_opts_check(const struct rv_moment_opts *o, rv_err **err);
 /** Append the text of one moment (a row): [Session context], the summary, its resources, file and topics. */
-void rv_moment_text(json_object *row, rv_buf *out);
+void rv_moment_write(json_object *row, rv_buf *out);
 
 /* Notes: what a history needs of moments, as a list of objects, oldest first: {name, text?, hint?, from_seq?,
  * through_seq?, starts_us?, ends_us?}. text: injected. The ranges: of a chunk. */

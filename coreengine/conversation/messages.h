@@ -86,7 +86,7 @@ void rv_turn_free(struct rv_turn *t); /* puts metadata */
 void rv_turn_add(struct rv_turn *t, const struct rv_message *row);
 void rv_turn_add_all(struct rv_turn *t, const struct rv_turn *from);
 /** A copy that lives as long as the turn; NULL for none, and when that failed. */
-const char *rv_turn_text(struct rv_turn *t, rv_str text);
+const char *rv_turn_keep_text(struct rv_turn *t, rv_str text);
 /** What went wrong while it was made: RV_E_NOMEM, RV_E_LIMIT, RV_E_INVALID (not UTF-8). */
 RV_MUST_CHECK int rv_turn_check(const struct rv_turn *t, rv_err **err);
 /** Rows keep the order in which they are to be read, even if a reader sorts them by time. */

@@ -71,7 +71,7 @@ static int metadata_of(json_object *row, json_object **owned, json_object **out)
     return rc == RV_E_NOMEM ? rc : 0;
 }
 
-void rv_moment_text(json_object *row, rv_buf *out)
+void rv_moment_write(json_object *row, rv_buf *out)
 {
     rv_str summary = text_at(row, "summary");
     json_object *owned, *metadata;
@@ -126,7 +126,7 @@ static int make_note(json_object *row, int64_t *left, bool covers, json_object *
                   : RV_FAIL(err, RV_E_NOMEM, "note a moment");
 
     if (left)
-        rv_moment_text(row, &text);
+        rv_moment_write(row, &text);
     if (rc == 0 && text.rc == RV_E_NOMEM)
         rc = rv_buf_check(&text, "a moment", err);
     if (rc == 0 && left) {
@@ -151,7 +151,7 @@ static int fits(json_object *row, int64_t left, bool *does, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT);
 
-    rv_moment_text(row, &text);
+    rv_moment_write(row, &text);
     int rc = text.rc == RV_E_NOMEM ? rv_buf_check(&text, "a moment", err) : 0;
     *does = rc == 0 && rv_tokens_estimate(rv_buf_str(&text)) <= left;
     rv_buf_fini(&text);

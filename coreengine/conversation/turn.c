@@ -39,7 +39,7 @@ static void fail(struct rv_turn *t, int rc)
         t->rc = rc;
 }
 
-const char *rv_turn_text(struct rv_turn *t, rv_str text)
+const char *rv_turn_keep_text(struct rv_turn *t, rv_str text)
 {
     char *copy = NULL;
 
@@ -58,7 +58,7 @@ const char *rv_turn_text(struct rv_turn *t, rv_str text)
 
 static void copy_str(struct rv_turn *t, rv_str *text)
 {
-    text->ptr = text->len > 0 ? rv_turn_text(t, *text) : "";
+    text->ptr = text->len > 0 ? rv_turn_keep_text(t, *text) : "";
 }
 
 static bool has_room(struct rv_turn *t)
@@ -85,7 +85,7 @@ void rv_turn_add(struct rv_turn *t, const struct rv_message *row)
         return;
     for (size_t i = 0; i < RV_COUNT(texts); i++)
         if (*texts[i])
-            *texts[i] = rv_turn_text(t, rv_str_of(*texts[i]));
+            *texts[i] = rv_turn_keep_text(t, rv_str_of(*texts[i]));
     copy_str(t, &m.content);
     copy_str(t, &m.tool_calls);
     copy_str(t, &m.metadata);

@@ -25,7 +25,7 @@ static int take(void *self, const struct rv_message *m, rv_err **err)
     copy.seq = 0;
     copy.run_id = NULL; /* that run wrote the original */
     copy.type =
-        type >= 0 ? rv_message_type_text((enum rv_message_type)type) : rv_turn_text(c->turn, rv_str_of(m->type));
+        type >= 0 ? rv_message_type_text((enum rv_message_type)type) : rv_turn_keep_text(c->turn, rv_str_of(m->type));
     copy.status = status >= 0 ? rv_turn_status_text((enum rv_turn_status)status) : NULL;
     rv_turn_add(c->turn, &copy);
     return rv_turn_check(c->turn, err);

@@ -209,7 +209,7 @@ void cli_chat_show_effect(rv_chat_show *s, const struct rv_effect *e)
         return;
     const struct rv_agent *a = &e->pipeline->agents[e->origin ? 0 : e->stage];
 
-    int how = rv_agent_child_text(e->pipeline, a);
+    int how = rv_agent_child_text_kind(e->pipeline, a);
     const struct rv_chat_speaker speaker = {.who = e->origin,
                                             .is_structured = a->output.schema != NULL,
                                             .child_text = how == RV_UNSET ? RV_CHILD_TEXT_FINAL : how,

@@ -57,7 +57,7 @@ void cli_write_proof(const struct rv_pipeline *p, const struct rv_app_proved *pr
         write_bound(proved->whole.max_llm_calls, "model call", true, b);
         rv_buf_putc(b, '\n');
     }
-    rv_app_cost_text(&proved->cost, b);
+    rv_app_write_cost(&proved->cost, b);
 }
 
 /* A text as US dollars; false: no number from 0. */

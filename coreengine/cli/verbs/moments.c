@@ -153,7 +153,7 @@ static int show(struct rv_cli *cli, rv_err **err)
             continue;
         }
         rv_buf shown = RV_BUF_INIT(RV_APP_MAX_TEXT);
-        rv_moment_text(row, &shown);
+        rv_moment_write(row, &shown);
         rc = rv_buf_check(&shown, "a moment", err);
         rv_buf_puts(&text, i ? "\n" : "");
         cli_write_safe(rv_buf_str(&shown), &text);

@@ -242,7 +242,7 @@ static const char *role_of(const char *type)
 static void put_text(rv_buf *b, int depth, const char *key, rv_str text)
 {
     rv_buf_printf(b, "%*s%s: ", 2 * depth, "", key);
-    rv_app_yaml_text(text, depth, b);
+    rv_app_write_yaml(text, depth, b);
 }
 
 static void put_time(rv_buf *b, int depth, const char *key, int64_t us)
@@ -286,7 +286,7 @@ static int add_message(void *self, const struct rv_message *m, rv_err **err)
         put_text(&d->head, 1, "first_message", rv_utf8_first(m->content, FIRST_MESSAGE_CHARS));
     }
     rv_buf_puts(b, "  - id: ");
-    rv_app_yaml_text(rv_str_of(m->id), 2, b);
+    rv_app_write_yaml(rv_str_of(m->id), 2, b);
     put_text(b, 2, "role", rv_str_of(role_of(m->type)));
     if (m->agent_name && m->agent_name[0])
         put_text(b, 2, "agent", rv_str_of(m->agent_name));

@@ -16,7 +16,7 @@ static void want_again(rv_str text, int depth)
     rv_err *err = NULL;
 
     rv_buf_puts(&doc, depth == 0 ? "b: " : depth == 1 ? "a:\n  b: " : "a:\n  - b: ");
-    rv_app_yaml_text(text, depth, &doc);
+    rv_app_write_yaml(text, depth, &doc);
     rv_buf_puts(&doc, depth == 2 ? "    c: 1\n" : depth == 1 ? "  c: 1\n" : "c: 1\n");
     ck_assert_int_eq(rv_yaml_parse(rv_buf_str(&doc), "doc", findings, &yaml, &err), 0);
     ck_assert_msg(yaml && rv_findings_n(findings) == 0, "not read: %s", rv_buf_cstr(&doc));
@@ -83,7 +83,7 @@ START_TEST(several_lines_are_a_block_that_people_can_read)
 {
     rv_buf b = RV_BUF_INIT(1 << 16);
 
-    rv_app_yaml_text(RV_STR_LIT("one \xe2\x80\x94\n\ntwo"), 1, &b);
+    rv_app_write_yaml(RV_STR_LIT("one \xe2\x80\x94\n\ntwo"), 1, &b);
     ck_assert_str_eq(rv_buf_cstr(&b), "|-\n    one \xe2\x80\x94\n\n    two\n");
     rv_buf_fini(&b);
 }

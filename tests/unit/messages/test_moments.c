@@ -37,7 +37,7 @@ START_TEST(a_moment_is_told_line_by_line)
     json_object *row = rv_kit_json(texts[_i].row);
     rv_buf text = RV_BUF_INIT(10000);
 
-    rv_moment_text(row, &text);
+    rv_moment_write(row, &text);
     ck_assert_str_eq(rv_buf_cstr(&text), texts[_i].want);
     rv_buf_fini(&text);
     json_object_put(row);
