@@ -88,7 +88,7 @@ void rv_visit_note_hops(struct rv_visit_shared *s, int64_t n);
 enum rv_need { RV_NEEDS_CALL = 1, RV_NEEDS_VISIT = 2 };
 /** The outermost run around and with s that has no model call (if one is needed) or no visit left; NULL: none, and
  *  *reason is NONE. s may be NULL. needs: of enum rv_need. */
-const struct rv_visit_shared *rv_bound_of(const struct rv_visit_shared *s, unsigned needs, enum rv_reason *reason);
+const struct rv_visit_shared *rv_bound_choose(const struct rv_visit_shared *s, unsigned needs, enum rv_reason *reason);
 
 /** Tells whether observable events are wanted. If not, counts one: numbers do not depend on who listens. */
 static inline bool rv_emit_is_wanted(struct rv_visit_shared *s)

@@ -224,7 +224,7 @@ static bool take_call(rv_visit *v, int *rc, rv_err **err)
 {
     if (v->model.has_call)
         return true;
-    v->bound_of = rv_bound_of(v->shared, RV_NEEDS_CALL, &v->bound);
+    v->bound_of = rv_bound_choose(v->shared, RV_NEEDS_CALL, &v->bound);
     if (!v->bound_of) {
         rv_visit_note_calls(v->shared, 1);
         v->model.has_call = true;

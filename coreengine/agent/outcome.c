@@ -117,7 +117,7 @@ static int validate_verdict(rv_visit *v, struct rv_effects *out, rv_err **err)
     if (v->shared->rules < RV_RULES_2 || !knobs(v)->meta_validation_enabled || v->agent->declared.doc ||
         v->shared->origin || !contradicts_itself(v, &verdict))
         return 0;
-    if (!v->asked_twice && (!needs_llm || !rv_bound_of(v->shared, RV_NEEDS_CALL, &reason))) {
+    if (!v->asked_twice && (!needs_llm || !rv_bound_choose(v->shared, RV_NEEDS_CALL, &reason))) {
         int64_t timer = visit_wait(v, knobs(v)->meta_validation_delay_ms * RV_US_PER_MS, v->attempt,
                                    "the verdict of the output contradicts its outcome", out);
         if (timer) {

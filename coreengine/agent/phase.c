@@ -343,7 +343,7 @@ int64_t visit_back_off(rv_visit *v, int64_t attempt, const char *why, struct rv_
 static bool lacks_call(rv_visit *v, int64_t max_retries, bool needs_llm)
 {
     enum rv_reason reason;
-    const struct rv_visit_shared *of = needs_llm ? rv_bound_of(v->shared, RV_NEEDS_CALL, &reason) : NULL;
+    const struct rv_visit_shared *of = needs_llm ? rv_bound_choose(v->shared, RV_NEEDS_CALL, &reason) : NULL;
 
     if (!of)
         return false;
@@ -441,7 +441,7 @@ void rv_visit_note_hops(struct rv_visit_shared *s, int64_t n)
             s->hops_left -= n;
 }
 
-const struct rv_visit_shared *rv_bound_of(const struct rv_visit_shared *s, unsigned needs, enum rv_reason *reason)
+const struct rv_visit_shared *rv_bound_choose(const struct rv_visit_shared *s, unsigned needs, enum rv_reason *reason)
 {
     const struct rv_visit_shared *found = NULL;
 

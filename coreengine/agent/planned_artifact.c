@@ -125,7 +125,7 @@ int planned_find_artifact(rv_visit *v, size_t index, json_object *raw, bool is_r
                     .user_id = rv_envelope_user(v->env),
                     .agent_name = v->agent->name},
     };
-    rc = rv_artifact_of(&source, &artifact, err);
+    rc = rv_artifact_build(&source, &artifact, err);
     if (rc == 0)
         rc = keep(&artifact, info->name, entry, err);
 done:

@@ -136,7 +136,7 @@ int planned_read_result(const struct rv_tool_info *info, json_object *raw, json_
                                               .fits = fits};
     json_object *made = json_object_new_object();
     struct rv_output output = {0};
-    int rc = made ? rv_output_of(raw, &promise, &output, err) : RV_FAIL(err, RV_E_NOMEM, "read a tool result");
+    int rc = made ? rv_output_build(raw, &promise, &output, err) : RV_FAIL(err, RV_E_NOMEM, "read a tool result");
 
     *value = NULL;
     *code = output.code;

@@ -221,7 +221,7 @@ struct rv_app_user_chat_opts {
 /** As rv_app_chat_enter(). c outlives the chat. */
 RV_MUST_CHECK int rv_app_user_chat_new(struct rv_app_chat *c, const struct rv_app_user_chat_opts *opts,
                                        rv_app_user_chat **out, rv_err **err);
-rv_chat *rv_app_user_chat_of(const rv_app_user_chat *user_chat);
+rv_chat *rv_app_user_chat_chat(const rv_app_user_chat *user_chat);
 void rv_app_user_chat_free(rv_app_user_chat *user_chat); /* NULL is fine */
 
 #endif

@@ -33,8 +33,8 @@ struct rv_app_times {
 RV_MUST_CHECK int rv_app_times_open(const struct rv_app_when *when, int64_t now_us, struct rv_app_times *out,
                                     rv_err **err);
 /** Those of a schedule. zones: borrowed for the life of out; NULL: its own. */
-RV_MUST_CHECK int rv_app_times_of(const struct rv_schedule_row *row, rv_zones *zones, struct rv_app_times *out,
-                                  rv_err **err);
+RV_MUST_CHECK int rv_app_times_build(const struct rv_schedule_row *row, rv_zones *zones, struct rv_app_times *out,
+                                     rv_err **err);
 void rv_app_times_fini(struct rv_app_times *t);
 /** The first instant after after_us; *out_us 0: there is none. */
 RV_MUST_CHECK int rv_app_times_next(const struct rv_app_times *t, int64_t after_us, int64_t *out_us, rv_err **err);

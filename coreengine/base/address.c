@@ -16,7 +16,7 @@ struct rv_address rv_address_of_v4(const unsigned char v4[4])
     return a;
 }
 
-bool rv_address_of(const struct sockaddr *address, struct rv_address *out)
+bool rv_address_read(const struct sockaddr *address, struct rv_address *out)
 {
     struct sockaddr_in v4;
     struct sockaddr_in6 v6;

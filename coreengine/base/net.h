@@ -17,7 +17,7 @@ struct rv_address {
 
 struct rv_address rv_address_of_v4(const unsigned char v4[4]);
 /** False: it is neither of IPv4 nor of IPv6; *out is zeroed. */
-bool rv_address_of(const struct sockaddr *address, struct rv_address *out);
+bool rv_address_read(const struct sockaddr *address, struct rv_address *out);
 bool rv_address_is_v4(const struct rv_address *a);       /* bytes[12] to [15] are it */
 bool rv_address_is_loopback(const struct rv_address *a); /* 127.0.0.0/8, ::1 */
 /** Where packets to it go: behind 64:ff9b::/96 (NAT64) the IPv4 address in its end, else the address itself. Not for a

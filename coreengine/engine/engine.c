@@ -319,7 +319,7 @@ static void tell_questions_of(rv_exec *x, const rv_envelope *env, const char *st
     rv_err *err = NULL;
     bool is_over = x->over; /* an answer to a run that paused begins it again */
 
-    if (rv_pendings_of(env, stage, &p, &err) < 0)
+    if (rv_pendings_build(env, stage, &p, &err) < 0)
         RV_LOG(x->log, ERROR, "question.untold", RV_F_ERR("error", err));
     for (size_t i = 0; i < p.n && x->over == is_over; i++)
         if (note_told(x, p.items[i].id))

@@ -246,7 +246,7 @@ int exec_step(rv_exec *x, const struct rv_event *ev, rv_err **err)
     int rc = engine_health_blocked(x, &blocked, err);
     told.blocked = blocked;
     if (ev->kind == RV_EVENT_ANSWER)
-        told.response.asker = rv_run_question_stage_of(x->run, ev->response.interrupt_id);
+        told.response.asker = rv_run_get_question_stage(x->run, ev->response.interrupt_id);
     if (rc == 0)
         rc = step(x, &told, err);
     json_object_put(blocked);

@@ -155,7 +155,7 @@ static int ask(rv_script *script, const struct rv_pipeline *p, const struct rv_e
     int rc = 0;
 
     if (e->kind == RV_EFFECT_CALL_LLM && rv_script_knows_requests(script)) {
-        rv_script_request_of(e->pipeline ? e->pipeline : p, e->name, from.text, hash);
+        rv_script_request_make_key(e->pipeline ? e->pipeline : p, e->name, from.text, hash);
         from.request = hash;
     }
     if (e->kind == RV_EFFECT_CALL_LLM) {

@@ -562,7 +562,7 @@ void httpd_conn_accept(struct rv_listener *at)
         send_away(c, NULL);
         return;
     }
-    RV_IGNORE(rv_address_of((struct sockaddr *)&address, &c->peer), "clients of another family count as one");
+    RV_IGNORE(rv_address_read((struct sockaddr *)&address, &c->peer), "clients of another family count as one");
     const struct rv_httpd_fault *why = httpd_unwelcome(s, &c->tcp, &c->peer);
     if (why) {
         send_away(c, why);

@@ -174,7 +174,7 @@ void httpd_exchange_deliver(rv_httpd_exchange *x)
     h->on_request(h->self, x);
 }
 
-const struct rv_httpd_request *rv_httpd_request_of(const rv_httpd_exchange *x)
+const struct rv_httpd_request *rv_httpd_exchange_request(const rv_httpd_exchange *x)
 {
     return &x->head.req;
 }

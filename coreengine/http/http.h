@@ -200,7 +200,7 @@ void rv_httpd_copy_counts(const rv_httpd *s, struct rv_httpd_counts *out);
 /* --- answers --- */
 
 /** Valid until the exchange ends. */
-const struct rv_httpd_request *rv_httpd_request_of(const rv_httpd_exchange *x);
+const struct rv_httpd_request *rv_httpd_exchange_request(const rv_httpd_exchange *x);
 
 enum rv_gone {
     RV_GONE_LEFT,    /* the client closed the connection, or it broke */

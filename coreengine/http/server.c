@@ -362,7 +362,7 @@ int rv_httpd_listen(rv_httpd *s, const struct rv_httpd_listen *at, int *port, rv
         return RV_FAIL(err, RV_E_NOMEM, "listen at %s", at->address);
     struct rv_address own;
     l->s = s;
-    l->is_loopback = rv_address_of((struct sockaddr *)&address, &own) && rv_address_is_loopback(&own);
+    l->is_loopback = rv_address_read((struct sockaddr *)&address, &own) && rv_address_is_loopback(&own);
     rc = set_up_tls(l, at, err);
     if (rc < 0) {
         free_listener(l);

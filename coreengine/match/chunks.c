@@ -96,7 +96,7 @@ size_t rv_chunk_max_overlap(size_t max_chars)
     return max_chars ? (max_chars - 1) / 2 : 0;
 }
 
-int rv_chunks_of(rv_str text, size_t max_chars, size_t overlap, struct rv_chunks *out, rv_err **err)
+int rv_chunks_build(rv_str text, size_t max_chars, size_t overlap, struct rv_chunks *out, rv_err **err)
 {
     struct rv_chunks chunks = {NULL, 0};
     size_t n = 0;

@@ -107,7 +107,7 @@ static void write_unit(const struct sums *s, float *out)
 static int embed_ngram(rv_str text, size_t dims, float *out, rv_err **err)
 {
     struct rv_terms terms;
-    int rc = rv_terms_of(text, &terms, err);
+    int rc = rv_terms_build(text, &terms, err);
 
     if (rc < 0)
         return rc;

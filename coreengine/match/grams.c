@@ -66,7 +66,7 @@ static void push(struct rv_grams *g, int32_t window[3], int32_t c)
     g->at[g->n++] = gram_of(window);
 }
 
-int rv_grams_of(rv_str text, struct rv_grams *out, rv_err **err)
+int rv_grams_build(rv_str text, struct rv_grams *out, rv_err **err)
 {
     int32_t window[3] = {' ', ' ', ' '};
     bool in_word = false;

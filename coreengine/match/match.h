@@ -33,7 +33,7 @@ struct rv_grams {
     size_t n;
 };
 /** @param out  overwritten; rv_grams_fini() it. RV_E_LIMIT (RV_MATCH_MAX_TEXT), RV_E_NOMEM */
-RV_MUST_CHECK int rv_grams_of(rv_str text, struct rv_grams *out, rv_err **err);
+RV_MUST_CHECK int rv_grams_build(rv_str text, struct rv_grams *out, rv_err **err);
 void rv_grams_fini(struct rv_grams *grams); /* fine on a zeroed one, and afterwards it is one */
 /** The similarity of two sets of n and m trigrams that share some of them: shared / (n + m - shared), 0 to 1, as a
  * 32-bit float. 0 if either is empty. */
@@ -63,7 +63,7 @@ struct rv_terms {
     char *bytes;   /* owned: of the words */
 };
 /** @param out  overwritten; rv_terms_fini() it. RV_E_LIMIT (RV_MATCH_MAX_TEXT), RV_E_NOMEM */
-RV_MUST_CHECK int rv_terms_of(rv_str text, struct rv_terms *out, rv_err **err);
+RV_MUST_CHECK int rv_terms_build(rv_str text, struct rv_terms *out, rv_err **err);
 void rv_terms_fini(struct rv_terms *terms); /* fine on a zeroed one, and afterwards it is one */
 
 /* --- ranks --- */
@@ -183,7 +183,7 @@ struct rv_chunks {
  * A text that has no more than max_chars characters is one chunk; an empty one, or one of white space, is none.
  * @param out  overwritten; rv_chunks_fini() it
  * @return 0, RV_E_INVALID (max_chars 0, or overlap above rv_chunk_max_overlap()), RV_E_NOMEM */
-RV_MUST_CHECK int rv_chunks_of(rv_str text, size_t max_chars, size_t overlap, struct rv_chunks *out, rv_err **err);
+RV_MUST_CHECK int rv_chunks_build(rv_str text, size_t max_chars, size_t overlap, struct rv_chunks *out, rv_err **err);
 void rv_chunks_fini(struct rv_chunks *chunks);
 
 /* --- names and links --- */

@@ -107,7 +107,7 @@ static int collect(rv_str text, struct collector *c, rv_err **err)
     return ok ? 0 : RV_FAIL(err, RV_E_NOMEM, "read the words of a text");
 }
 
-int rv_terms_of(rv_str text, struct rv_terms *out, rv_err **err)
+int rv_terms_build(rv_str text, struct rv_terms *out, rv_err **err)
 {
     struct collector c = {.bytes = NULL};
     size_t n = 0;

@@ -151,7 +151,7 @@ int rv_mcp_headers_copy(const struct rv_mcp_headers *from, struct rv_mcp_headers
     return rc;
 }
 
-int rv_mcp_headers_of(const struct rv_mcp_send *m, const char *session, struct rv_mcp_headers *out, rv_err **err)
+int rv_mcp_headers_build(const struct rv_mcp_send *m, const char *session, struct rv_mcp_headers *out, rv_err **err)
 {
     bool is_first =
         m->method && strcmp(m->method, "initialize") == 0; /* it negotiates the version, and has no session */

@@ -29,8 +29,8 @@ bool rv_mcp_is_busy(int status);
 RV_MUST_CHECK int rv_mcp_headers_copy(const struct rv_mcp_headers *from, struct rv_mcp_headers *to, rv_err **err);
 /** The headers of a POST. session: of a legacy server; "": none yet. Values of m->headers that cannot stand in a header
  *  are encoded. */
-RV_MUST_CHECK int rv_mcp_headers_of(const struct rv_mcp_send *m, const char *session, struct rv_mcp_headers *out,
-                                    rv_err **err);
+RV_MUST_CHECK int rv_mcp_headers_build(const struct rv_mcp_send *m, const char *session, struct rv_mcp_headers *out,
+                                       rv_err **err);
 /** The headers of GET (a stream of a legacy server; last_id "": from now on) and of DELETE (last_id NULL). */
 RV_MUST_CHECK int rv_mcp_headers_of_stream(const char *version, const char *session, const char *last_id,
                                            struct rv_mcp_headers *out, rv_err **err);

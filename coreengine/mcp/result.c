@@ -159,7 +159,8 @@ static int says_data(struct blocks *all, json_object *result, bool *out, rv_err 
     return rc;
 }
 
-/* What the model gets beside the data; parts stay empty where that is nothing. result: as rv_output_of() accepts it. */
+/* What the model gets beside the data; parts stay empty where that is nothing. result: as rv_output_build() accepts it.
+ */
 static int read_blocks(json_object *result, struct blocks *all, rv_err **err)
 {
     json_object *content = rv_json_get_arr(result, "content");
@@ -286,7 +287,7 @@ int rv_mcp_tool_read_result(const struct rv_mcp_tool *t, json_object *result, st
         write_success(result, NULL, told->text);
         return rv_buf_check(told->text, "answer of an MCP server", err);
     }
-    rc = rv_output_of(result, &promise, &out, err);
+    rc = rv_output_build(result, &promise, &out, err);
     if (rc == 0 && out.code) {
         told->code = out.code;
         rv_buf_add_str(told->text, rv_utf8_cut(rv_str_of(out.text), RV_MCP_MAX_ERROR));

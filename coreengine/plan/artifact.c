@@ -335,7 +335,7 @@ static int build(const struct rv_artifact_source *s, struct rv_artifact *out, rv
     return b.rc == 0 && !out->id ? no_memory(err) : b.rc;
 }
 
-int rv_artifact_of(const struct rv_artifact_source *source, struct rv_artifact *out, rv_err **err)
+int rv_artifact_build(const struct rv_artifact_source *source, struct rv_artifact *out, rv_err **err)
 {
     rv_buf faults = RV_BUF_INIT(MAX_WARNING);
     bool failed = false;

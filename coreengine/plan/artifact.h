@@ -32,8 +32,8 @@ struct rv_output {
 /** The output of one result of `tools/call`: {content?, structuredContent?, isError?}.
  *  @param out filled in any case; rv_output_fini() it. It shares what it holds with result.
  *  @return 0 (also for a failed call), RV_E_NOMEM */
-RV_MUST_CHECK int rv_output_of(json_object *result, const struct rv_output_promise *promise, struct rv_output *out,
-                               rv_err **err);
+RV_MUST_CHECK int rv_output_build(json_object *result, const struct rv_output_promise *promise, struct rv_output *out,
+                                  rv_err **err);
 static inline void rv_output_fini(struct rv_output *out)
 {
     json_object_put(out->value);
@@ -87,7 +87,7 @@ bool rv_artifact_is_wrapped(json_object *value);
 /** Read the artifact of a result. A result that is not formed as one has none, with a warning.
  *  @param out filled in any case; rv_artifact_fini() it
  *  @return 0, RV_E_NOMEM */
-RV_MUST_CHECK int rv_artifact_of(const struct rv_artifact_source *source, struct rv_artifact *out, rv_err **err);
+RV_MUST_CHECK int rv_artifact_build(const struct rv_artifact_source *source, struct rv_artifact *out, rv_err **err);
 void rv_artifact_fini(struct rv_artifact *artifact);
 /** {id, title, type, parts, metadata} of an artifact that exists. */
 void rv_artifact_write(const struct rv_artifact *artifact, const char *title, rv_jw *out);

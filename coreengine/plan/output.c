@@ -110,7 +110,7 @@ static int output_of_structured(json_object *structured, const struct rv_output_
     return rc;
 }
 
-int rv_output_of(json_object *result, const struct rv_output_promise *promise, struct rv_output *out, rv_err **err)
+int rv_output_build(json_object *result, const struct rv_output_promise *promise, struct rv_output *out, rv_err **err)
 {
     struct texts texts = {0, RV_BUF_INIT(RV_JSON_MAX_BYTES)};
     json_object *structured = NULL, *flag = NULL;

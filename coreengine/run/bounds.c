@@ -188,7 +188,7 @@ int run_halt_outside(rv_run *run, bool llm, bool *stopped, struct rv_effects *ou
     rv_buf text = RV_BUF_INIT(1024);
     enum rv_reason reason;
     const struct rv_visit_shared *by =
-        rv_bound_of(run->shared.up, llm ? RV_NEEDS_CALL | RV_NEEDS_VISIT : RV_NEEDS_VISIT, &reason);
+        rv_bound_choose(run->shared.up, llm ? RV_NEEDS_CALL | RV_NEEDS_VISIT : RV_NEEDS_VISIT, &reason);
 
     *stopped = by != NULL;
     if (!by)

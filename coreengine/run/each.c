@@ -221,7 +221,7 @@ static int each_advance(rv_work *w, struct rv_effects *out, bool *ended, rv_err 
             rc = cancel_elements(w, "another element ended the run", NULL, out, err);
         if (rc < 0 || e->stops || e->n_begun == e->n || e->n_slots == e->max_slots)
             break;
-        e->bound_of = rv_bound_of(w->shared, llm ? RV_NEEDS_CALL | RV_NEEDS_VISIT : RV_NEEDS_VISIT, &e->bound);
+        e->bound_of = rv_bound_choose(w->shared, llm ? RV_NEEDS_CALL | RV_NEEDS_VISIT : RV_NEEDS_VISIT, &e->bound);
         e->stops = e->bound_of != NULL;
         if (e->stops)
             break;

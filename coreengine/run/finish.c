@@ -216,7 +216,7 @@ int run_stop_outside(rv_run *run, bool llm, bool *stopped, struct rv_effects *ou
 {
     enum rv_reason reason;
 
-    run->stopped_by = rv_bound_of(run->shared.up, llm ? RV_NEEDS_CALL | RV_NEEDS_VISIT : RV_NEEDS_VISIT, &reason);
+    run->stopped_by = rv_bound_choose(run->shared.up, llm ? RV_NEEDS_CALL | RV_NEEDS_VISIT : RV_NEEDS_VISIT, &reason);
     *stopped = run->stopped_by != NULL;
     if (!*stopped)
         return 0;

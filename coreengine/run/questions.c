@@ -232,7 +232,7 @@ int questions_hide(rv_run *run, rv_err **err)
     return 0;
 }
 
-const char *rv_run_question_stage_of(rv_run *run, rv_str id)
+const char *rv_run_get_question_stage(rv_run *run, rv_str id)
 {
     const char *stage = rv_envelope_asker(run->env, id, rv_run_question_stage(run));
     struct branch *b = stage || !run->main.opened ? NULL : find(run, id);

@@ -72,7 +72,7 @@ rv_envelope *rv_run_steal_envelope(rv_run *run); /* yours; the run can only be f
 const char *rv_run_question_stage(const rv_run *run);
 /** The stage whose question waits with that id (ptr NULL: the pending one), also while other branches go on. Borrowed;
  * NULL: unknown. */
-const char *rv_run_question_stage_of(rv_run *run, rv_str id);
+const char *rv_run_get_question_stage(rv_run *run, rv_str id);
 /** The question of a run that waits (or of the state that it was made from), or of a branch while others run, which no
  * one answered in time: out is what to tell the run, as an answer. The time of that event must be at least now_us.
  * False: none is due. id is memory for out. */

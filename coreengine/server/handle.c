@@ -180,7 +180,7 @@ static struct srv_call *new_call(struct srv_server *s, rv_httpd_exchange *x, con
     c->server = s;
     c->x = x;
     c->route = route;
-    c->req = rv_httpd_request_of(x);
+    c->req = rv_httpd_exchange_request(x);
     rv_buf_init(&c->out, SRV_MAX_ANSWER);
     return c;
 }
@@ -229,7 +229,7 @@ static bool has_body(const struct rv_httpd_request *req)
  * request without a body is judged as any other, which tells the server, too, when it is open again. */
 static void refuse_unread(struct srv_server *s, rv_httpd_exchange *x, const struct srv_route *route, unsigned allowed)
 {
-    const struct rv_caller caller = srv_caller_of(rv_httpd_request_of(x));
+    const struct rv_caller caller = srv_caller_of(rv_httpd_exchange_request(x));
     const struct rv_credentials none = {.kind = RV_CREDENTIAL_NONE};
     const struct rv_evidence evidence = {.credentials = &none, .has_keys = true, .now_us = srv_now_us()};
     struct srv_call *c = new_call(s, x, route);
@@ -254,7 +254,7 @@ static void refuse_unread(struct srv_server *s, rv_httpd_exchange *x, const stru
 static void on_head(void *self, rv_httpd_exchange *x, struct rv_httpd_plan *plan)
 {
     struct srv_server *s = self;
-    const struct rv_httpd_request *req = rv_httpd_request_of(x);
+    const struct rv_httpd_request *req = rv_httpd_exchange_request(x);
     rv_str args[SRV_MAX_ARGS];
     unsigned allowed = 0;
     size_t n = 0;
@@ -278,7 +278,7 @@ static void on_head(void *self, rv_httpd_exchange *x, struct rv_httpd_plan *plan
 static void on_request(void *self, rv_httpd_exchange *x)
 {
     struct srv_server *s = self;
-    const struct rv_httpd_request *req = rv_httpd_request_of(x);
+    const struct rv_httpd_request *req = rv_httpd_exchange_request(x);
     const struct rv_caller caller = srv_caller_of(req);
     rv_str args[SRV_MAX_ARGS];
     unsigned allowed = 0;

@@ -12,7 +12,7 @@ static void give_run_back(struct turn *t)
     struct rv_run_row row;
     rv_err *err = NULL;
 
-    int rc = rv_chat_release(rv_app_user_chat_of(t->user_chat), &err);
+    int rc = rv_chat_release(rv_app_user_chat_chat(t->user_chat), &err);
     if (rc == 0)
         rc = rv_store_get_run(store, &scope, t->ask->run, &row, &err);
     if (rc == 0) {

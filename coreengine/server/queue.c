@@ -119,8 +119,8 @@ static int write_schedule(struct srv_call *c, const char *word, int status, rv_e
 
     if (rc < 0)
         return rc;
-    rc = rv_app_times_of(&row, NULL, &times,
-                         RV_CODE_ONLY("times that are unknown here are left out; what may come back is told below"));
+    rc = rv_app_times_build(&row, NULL, &times,
+                            RV_CODE_ONLY("times that are unknown here are left out; what may come back is told below"));
     bool has_times = rc == 0; /* its zone may be unknown here */
     if (rc == RV_E_NOMEM || rv_code_is_scarce(rc))
         rc = RV_FAIL(err, rc, "read the times of schedule \"%s\"", word);

@@ -23,7 +23,7 @@ static void begin_stream(struct turn *t)
     if (t->has_begun || !t->st)
         return;
     t->has_begun = true;
-    srv_stream_field(t->st, "X-Session-Id", rv_chat_session(rv_app_user_chat_of(t->user_chat)));
+    srv_stream_field(t->st, "X-Session-Id", rv_chat_session(rv_app_user_chat_chat(t->user_chat)));
     srv_stream_field(t->st, "X-Run-Id", t->ask->run);
     if (!t->ask->opts.is_whole)
         srv_stream_begin(t->st);
@@ -47,7 +47,7 @@ void srv_turn_read_on(struct turn *t)
     if (!t->is_held || is_full || (t->log && rv_app_stream_waiting(t->log) > MAX_UNKEPT))
         return;
     t->is_held = false;
-    rv_chat_read_on(rv_app_user_chat_of(t->user_chat));
+    rv_chat_read_on(rv_app_user_chat_chat(t->user_chat));
 }
 
 static void finish(struct turn *t)
@@ -101,7 +101,7 @@ static void broken(struct turn *t, rv_err *err)
         return;
     }
     t->is_told = true;
-    rv_chat_cancel(rv_app_user_chat_of(t->user_chat));
+    rv_chat_cancel(rv_app_user_chat_chat(t->user_chat));
 }
 
 /* --- lines that are in the store now --- */

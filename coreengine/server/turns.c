@@ -37,7 +37,7 @@ static struct turn **row_of(struct srv_turns *all, int64_t serial)
 
 static const char *session_of(const struct turn *t)
 {
-    return t->user_chat ? rv_chat_session(rv_app_user_chat_of(t->user_chat)) : t->ask->session;
+    return t->user_chat ? rv_chat_session(rv_app_user_chat_chat(t->user_chat)) : t->ask->session;
 }
 
 /* NULL: a session that has no id yet. */
@@ -145,7 +145,7 @@ static void cancel(struct turn *t, enum srv_turn_by whom)
     if (t->is_parked || t->is_told)
         return;
     t->cancelled_by = whom;
-    rv_chat_cancel(rv_app_user_chat_of(t->user_chat));
+    rv_chat_cancel(rv_app_user_chat_chat(t->user_chat));
 }
 
 static void on_grace(uv_timer_t *timer)
@@ -295,7 +295,7 @@ static int take_user_chat(struct turn *t, rv_err **err)
 
 static int begin(struct turn *t, const struct rv_response *response, rv_err **err)
 {
-    return rv_chat_begin(rv_app_user_chat_of(t->user_chat), rv_buf_str(&t->ask->req.text), response, err);
+    return rv_chat_begin(rv_app_user_chat_chat(t->user_chat), rv_buf_str(&t->ask->req.text), response, err);
 }
 
 /* The body of a request is many times as large as the message, which the chat has now. */
@@ -318,7 +318,7 @@ static int answer_parked(struct turn *fresh, struct turn *parked, rv_err **err)
             response = fresh->ask->req.answers[i].response;
     int rc = srv_turn_check_wanted(parked, err);
     if (rc == 0)
-        rc = rv_chat_check_answer(rv_app_user_chat_of(parked->user_chat), &response, err);
+        rc = rv_chat_check_answer(rv_app_user_chat_chat(parked->user_chat), &response, err);
     if (rc < 0)
         return rc;
     struct srv_turn_ask *ask = parked->ask; /* the chat borrows from it: only the request changes */

@@ -239,7 +239,7 @@ static void put_page(rv_store *s, const char *path)
     rv_err *err = NULL;
 
     read_all(path, &text);
-    if (rv_chunks_of(rv_buf_str(&text), RV_CHUNK_CHARS, RV_CHUNK_OVERLAP, &chunks, &err) < 0)
+    if (rv_chunks_build(rv_buf_str(&text), RV_CHUNK_CHARS, RV_CHUNK_OVERLAP, &chunks, &err) < 0)
         bench_die("chunks", err);
     for (size_t i = 0; i < chunks.n; i++) {
         json_object *row = json_object_new_object();

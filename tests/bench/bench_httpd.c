@@ -72,7 +72,7 @@ static void on_request(void *self, rv_httpd_exchange *x)
 {
     const struct rv_httpd_watch watch = {.on_gone = on_gone, .self = self};
 
-    if (!rv_str_is(rv_httpd_request_of(x)->path, "/events")) {
+    if (!rv_str_is(rv_httpd_exchange_request(x)->path, "/events")) {
         rv_httpd_reply(x,
                        &(struct rv_httpd_answer){
                            .status = 200, .type = "text/plain", .body = RV_STR_LIT("hello"), .owner = RV_BODY_STATIC});

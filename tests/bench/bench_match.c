@@ -41,14 +41,15 @@ static void bench_texts(void)
 
     for (int i = 0; i < N; i++) {
         struct rv_grams g;
-        if (rv_grams_of(RV_STR_LIT(TEXT), &g, NULL) < 0)
+        if (rv_grams_build(RV_STR_LIT(TEXT), &g, NULL) < 0)
             die();
         sink = (float)g.n;
         rv_grams_fini(&g);
     }
     say("trigrams of 190 characters", now_s() - start, N);
     struct rv_grams a, b;
-    if (rv_grams_of(RV_STR_LIT(TEXT), &a, NULL) < 0 || rv_grams_of(RV_STR_LIT("which stage is next"), &b, NULL) < 0)
+    if (rv_grams_build(RV_STR_LIT(TEXT), &a, NULL) < 0 ||
+        rv_grams_build(RV_STR_LIT("which stage is next"), &b, NULL) < 0)
         die();
     start = now_s();
     for (int i = 0; i < N * 10; i++)

@@ -56,7 +56,7 @@ static void stream(rv_httpd_exchange *x)
 static void on_request(void *self, rv_httpd_exchange *x)
 {
     const struct rv_httpd_watch watch = {.on_gone = on_gone, .self = self};
-    const struct rv_httpd_request *req = rv_httpd_request_of(x);
+    const struct rv_httpd_request *req = rv_httpd_exchange_request(x);
     const char *what = req->n_segments > 0 ? req->segments[0].ptr : "-";
 
     rv_httpd_watch(x, &watch);

@@ -21,10 +21,10 @@ static int make_key(void)
 static int compare_grams(void)
 {
     struct rv_grams a = {NULL, 0}, b = {NULL, 0};
-    int rc = rv_grams_of(RV_STR_LIT(TEXT), &a, NULL);
+    int rc = rv_grams_build(RV_STR_LIT(TEXT), &a, NULL);
 
     if (rc == 0)
-        rc = rv_grams_of(RV_STR_LIT("caf\u00e9"), &b, NULL);
+        rc = rv_grams_build(RV_STR_LIT("caf\u00e9"), &b, NULL);
     rv_grams_fini(&a);
     rv_grams_fini(&b);
     return rc;
@@ -37,7 +37,7 @@ static int rank_words(void)
     struct rv_terms query = {NULL, 0, 0, NULL};
     struct rv_fused fused[2];
     size_t n;
-    int rc = rv_terms_of(RV_STR_LIT(TEXT), &query, NULL);
+    int rc = rv_terms_build(RV_STR_LIT(TEXT), &query, NULL);
 
     if (rc == 0) {
         struct rv_lexical_doc doc = {&query, 0};
@@ -69,7 +69,7 @@ static int search_vectors(void)
 static int cut_text(void)
 {
     struct rv_chunks chunks = {NULL, 0};
-    int rc = rv_chunks_of(RV_STR_LIT(TEXT TEXT TEXT TEXT), 10, 2, &chunks, NULL);
+    int rc = rv_chunks_build(RV_STR_LIT(TEXT TEXT TEXT TEXT), 10, 2, &chunks, NULL);
 
     rv_chunks_fini(&chunks);
     return rc;

@@ -80,7 +80,7 @@ static int headers(void)
     int rc = more ? rv_json_set_text(more, "Mcp-Param-City", " K\xc3\xb6ln ", NULL) : RV_E_NOMEM;
 
     if (rc == 0)
-        rc = rv_mcp_headers_of(&m, "", &h, NULL);
+        rc = rv_mcp_headers_build(&m, "", &h, NULL);
     rv_mcp_headers_fini(&h);
     if (rc == 0)
         rc = rv_mcp_headers_of_stream("2025-11-25", "session", "event", &h, NULL);

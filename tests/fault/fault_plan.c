@@ -34,7 +34,7 @@ static int read_result(const char *text, bool has_schema)
     int rc = rv_json_parse(rv_str_of(text), NULL, &result, NULL);
 
     if (rc == 0)
-        rc = rv_output_of(result, &promise, &output, NULL);
+        rc = rv_output_build(result, &promise, &output, NULL);
     rv_output_fini(&output);
     json_object_put(result);
     return rc;
@@ -211,7 +211,7 @@ static int artifact_of(const char *schema, const char *text)
         rc = rv_json_parse(rv_str_of(schema), NULL, &source.schema, NULL);
     source.arguments = source.schema;
     if (rc == 0)
-        rc = rv_artifact_of(&source, &artifact, NULL);
+        rc = rv_artifact_build(&source, &artifact, NULL);
     rv_artifact_fini(&artifact);
     json_object_put(source.schema);
     json_object_put(source.result);

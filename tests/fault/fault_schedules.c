@@ -85,7 +85,7 @@ static int tell(rv_store *store, rv_err **err)
 
     int rc = rv_store_get_schedule(store, &scope, "runs", &row, err);
     if (rc == 0)
-        rc = rv_app_times_of(&row, NULL, &times, err);
+        rc = rv_app_times_build(&row, NULL, &times, err);
     if (rc == 0)
         rc = rv_app_build_firings(store, &scope, &row, 0, &v.firings, err);
     if (rc == 0)

@@ -23,8 +23,8 @@ static void check_grams(rv_str text)
 {
     struct rv_grams a, b;
 
-    require(rv_grams_of(text, &a, NULL) == 0);
-    require(rv_grams_of((rv_str){text.ptr, text.len / 2}, &b, NULL) == 0);
+    require(rv_grams_build(text, &a, NULL) == 0);
+    require(rv_grams_build((rv_str){text.ptr, text.len / 2}, &b, NULL) == 0);
     require(a.n == 0 || rv_grams_similarity(a.at, a.n, a.at, a.n) == 1.0f);
     float score = rv_grams_similarity(a.at, a.n, b.at, b.n);
     require(score >= 0 && score <= 1);
@@ -38,7 +38,7 @@ static void check_terms(rv_str text)
     size_t total = 0;
     float v[64];
 
-    require(rv_terms_of(text, &t, NULL) == 0);
+    require(rv_terms_build(text, &t, NULL) == 0);
     for (size_t i = 0; i < t.n; i++) {
         total += t.at[i].count;
         require(t.at[i].text.len > 0 && rv_utf8_valid(t.at[i].text, NULL));
@@ -59,7 +59,7 @@ static void check_chunks(rv_str text, size_t max_chars, size_t overlap)
     const char *end = text.ptr;
     bool is_valid = rv_utf8_valid(text, NULL);
 
-    require(rv_chunks_of(text, max_chars, overlap, &c, NULL) == 0);
+    require(rv_chunks_build(text, max_chars, overlap, &c, NULL) == 0);
     for (size_t i = 0; i < c.n; i++) {
         require(c.at[i].ptr >= text.ptr && c.at[i].ptr + c.at[i].len <= text.ptr + text.len);
         require(c.at[i].ptr + c.at[i].len > end);

@@ -73,7 +73,7 @@ int rv_app_user_chat_new(struct rv_app_chat *c, const struct rv_app_user_chat_op
     return 0;
 }
 
-rv_chat *rv_app_user_chat_of(const rv_app_user_chat *user_chat)
+rv_chat *rv_app_user_chat_chat(const rv_app_user_chat *user_chat)
 {
     return user_chat->chat;
 }

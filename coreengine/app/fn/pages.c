@@ -14,7 +14,7 @@ static int chunk_text(json_object *in, rv_jw *out, rv_err **err)
     if (max_chars < 1 || overlap < 0)
         return RV_FAIL(err, RV_E_INVALID, "max_chars is %lld and overlap %lld: use at least 1 and 0",
                        (long long)max_chars, (long long)overlap);
-    int rc = rv_chunks_of(app_fn_str(in, "text"), (size_t)max_chars, (size_t)overlap, &chunks, err);
+    int rc = rv_chunks_build(app_fn_str(in, "text"), (size_t)max_chars, (size_t)overlap, &chunks, err);
     if (rc < 0)
         return rc;
     rv_jw_arr(out);

@@ -247,7 +247,7 @@ static int artifact(json_object *in, rv_jw *out, rv_err **err)
     if (rv_json_get_int(in, "index", &index) && index < 0)
         return RV_FAIL(err, RV_E_INVALID, "index is %lld: use at least 0", (long long)index);
     source.index = (size_t)index;
-    int rc = rv_artifact_of(&source, &made, err);
+    int rc = rv_artifact_build(&source, &made, err);
     if (rc == 0) {
         rv_jw_obj(out);
         rv_jw_key(out, "artifact");

@@ -106,7 +106,7 @@ static int tool_result_output(json_object *in, rv_jw *out, rv_err **err)
     promise.has_schema = given != NULL;
     promise.schema = schema;
     if (rc == 0)
-        rc = rv_output_of(app_fn_any(in, "result"), &promise, &output, err);
+        rc = rv_output_build(app_fn_any(in, "result"), &promise, &output, err);
     if (rc == 0) {
         rv_jw_obj(out);
         rv_jw_kv_bool(out, "success", !output.code);

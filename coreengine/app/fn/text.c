@@ -20,10 +20,10 @@ static int normalize_key(json_object *in, rv_jw *out, rv_err **err)
 static int trigram_similarity(json_object *in, rv_jw *out, rv_err **err)
 {
     struct rv_grams a = {NULL, 0}, b = {NULL, 0};
-    int rc = rv_grams_of(app_fn_str(in, "a"), &a, err);
+    int rc = rv_grams_build(app_fn_str(in, "a"), &a, err);
 
     if (rc == 0)
-        rc = rv_grams_of(app_fn_str(in, "b"), &b, err);
+        rc = rv_grams_build(app_fn_str(in, "b"), &b, err);
     if (rc == 0)
         rv_jw_double(out, rv_float_decimal(rv_grams_similarity(a.at, a.n, b.at, b.n)));
     rv_grams_fini(&a);
@@ -97,7 +97,7 @@ static int rank_texts(const struct rv_terms *query, const char *const *texts, si
     int rc = terms && docs && order ? 0 : RV_FAIL(err, RV_E_NOMEM, "rank texts");
 
     for (size_t i = 0; rc == 0 && i < n; i++) {
-        rc = rv_terms_of(rv_str_of(texts[i]), &terms[i], err);
+        rc = rv_terms_build(rv_str_of(texts[i]), &terms[i], err);
         docs[i].terms = &terms[i];
     }
     if (rc == 0) {
@@ -120,7 +120,7 @@ static int lexical_rank(json_object *in, rv_jw *out, rv_err **err)
 
     int rc = app_fn_words(in, "texts", &texts, &n, err);
     if (rc == 0)
-        rc = rv_terms_of(app_fn_str(in, "query"), &query, err);
+        rc = rv_terms_build(app_fn_str(in, "query"), &query, err);
     if (rc == 0)
         rc = rank_texts(&query, texts, n, out, err);
     rv_terms_fini(&query);

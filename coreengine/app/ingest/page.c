@@ -287,7 +287,7 @@ int app_page_rows(const struct page *page, int64_t now_us, struct page_rows *out
 {
     struct rv_json_build b = {.err = err};
     struct rv_chunks chunks = {0};
-    int rc = rv_chunks_of(rv_buf_str(&page->text), page->chunk_chars, page->overlap, &chunks, err);
+    int rc = rv_chunks_build(rv_buf_str(&page->text), page->chunk_chars, page->overlap, &chunks, err);
 
     *out = (struct page_rows){.file = json_object_new_object(), .moment = json_object_new_object()};
     if (rc == 0 && (!out->file || !out->moment || !(out->chunks = calloc(chunks.n + 1, sizeof *out->chunks))))

@@ -120,7 +120,8 @@ struct rv_recorder {
     json_object *tools;    /* tool -> list of entries; owned */
     json_object *declared; /* tool -> further members of its entry in a script; owned */
     json_object *answers;  /* owned */
-    json_object *requests; /* call id -> rv_script_request_of(), of calls under way; NULL: they are not noted; owned */
+    json_object
+        *requests; /* call id -> rv_script_request_make_key(), of calls under way; NULL: they are not noted; owned */
     struct rv_record_secrets secrets;
     int64_t last_us; /* the latest time that was seen */
     rv_err *lost;    /* why a part is missing, the first reason: told at the end; owned */
@@ -326,7 +327,7 @@ void rv_recorder_note_request(rv_recorder *r, const struct rv_pipeline *p, const
         return;
     }
     snprintf(key, sizeof key, "%lld", (long long)e->call_id);
-    rv_script_request_of(e->pipeline ? e->pipeline : p, e->name, (rv_str){e->request, e->request_len}, hash);
+    rv_script_request_make_key(e->pipeline ? e->pipeline : p, e->name, (rv_str){e->request, e->request_len}, hash);
     rv_err *why = NULL;
     int rc = rv_json_set_text(r->requests, key, hash, &why);
     note_lost(r, rc, why);

@@ -159,7 +159,7 @@ static int look_at_pause(void *self, const struct rv_record *record, const struc
     if (effects->n == 0 || effects->items[effects->n - 1].kind != RV_EFFECT_FINISH ||
         rv_run_status(run) != RV_RUN_INTERRUPTED)
         return 0;
-    int rc = rv_pendings_of(rv_run_envelope(run), rv_run_question_stage(run), &pendings, err);
+    int rc = rv_pendings_build(rv_run_envelope(run), rv_run_question_stage(run), &pendings, err);
     for (size_t i = 0; rc == 0 && i < pendings.n; i++)
         rc = take_question(self, &pendings.items[i], err);
     rv_pendings_fini(&pendings);

@@ -249,7 +249,7 @@ static int fire_row(struct firing *f, rv_zones *zones, rv_err **err)
     struct rv_needs needs = {NULL, 0};
     struct rv_app_times times;
 
-    int rc = rv_app_times_of(f->row, zones, &times, err);
+    int rc = rv_app_times_build(f->row, zones, &times, err);
     if (rc < 0)
         return rc;
     rc = rv_app_times_plan(&times, f->row->next_us, f->now_us, &f->plan, err);

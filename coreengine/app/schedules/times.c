@@ -31,7 +31,7 @@ int rv_app_times_open(const struct rv_app_when *when, int64_t now_us, struct rv_
     return rc;
 }
 
-int rv_app_times_of(const struct rv_schedule_row *row, rv_zones *zones, struct rv_app_times *out, rv_err **err)
+int rv_app_times_build(const struct rv_schedule_row *row, rv_zones *zones, struct rv_app_times *out, rv_err **err)
 {
     struct rv_app_times t = {.is_once = row->is_once, .at_us = row->next_us};
 

@@ -347,9 +347,9 @@ static int compare_similar(const struct rv_pipeline *p, const rv_envelope *env, 
         return 0;
     if (!rv_envelope_find_final_response(env, &p->response, &response))
         return app_test_lacks_response(p, r, "/similar", err);
-    int rc = rv_grams_of(rv_str_of(r->test->similar_to), &want, err);
+    int rc = rv_grams_build(rv_str_of(r->test->similar_to), &want, err);
     if (rc == 0)
-        rc = rv_grams_of(response, &found, err);
+        rc = rv_grams_build(response, &found, err);
     double score = rc == 0 ? rv_float_decimal(rv_grams_similarity(want.at, want.n, found.at, found.n)) : 0;
     rv_grams_fini(&want);
     rv_grams_fini(&found);

@@ -142,7 +142,7 @@ static int show(struct rv_cli *cli, rv_err **err)
 
     int rc = cli_find_schedule(cli, cli->words[0], &row, err);
     if (rc == 0)
-        rc = rv_app_times_of(&row, NULL, &times, err);
+        rc = rv_app_times_build(&row, NULL, &times, err);
     if (rc == 0)
         rc =
             cli_flag(cli, "json") ? show_json(cli, &row, &times, &text, err) : show_text(cli, &row, &times, &text, err);
@@ -210,7 +210,7 @@ static int open_times(struct rv_cli *cli, struct rv_app_times *out, rv_err **err
     if (rc == 0)
         rc = cli_find_schedule(cli, cli->words[0], &row, err);
     if (rc == 0)
-        rc = rv_app_times_of(&row, NULL, out, err);
+        rc = rv_app_times_build(&row, NULL, out, err);
     rv_schedule_row_fini(&row);
     return rc;
 }

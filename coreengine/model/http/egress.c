@@ -90,7 +90,7 @@ static bool bytes_of(const struct sockaddr *peer, int *family, unsigned char out
 {
     struct rv_address a;
 
-    if (!rv_address_of(peer, &a))
+    if (!rv_address_read(peer, &a))
         return false;
     a = rv_address_target(&a);
     bool v4 = rv_address_is_v4(&a);

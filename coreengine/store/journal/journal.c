@@ -467,7 +467,8 @@ static int prepare(rv_journal *j, const struct rv_event *ev, const struct rv_eff
     if (rc == 0 && is_later)
         rc = own_value(j, err);
     if (rc == 0 && is_pause)
-        rc = rv_pendings_of(env, rv_run_question_stage(run) ? rv_run_question_stage(run) : a->stage, &j->pendings, err);
+        rc = rv_pendings_build(env, rv_run_question_stage(run) ? rv_run_question_stage(run) : a->stage, &j->pendings,
+                               err);
     if (rc == 0)
         rc = list_turns(effects, &j->turns, err);
     a->turns = j->turns.items;

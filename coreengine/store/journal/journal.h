@@ -154,7 +154,7 @@ struct rv_pendings {
     rv_buf bodies;
 };
 /** The questions that an envelope waits for. stage: for those that name none. */
-RV_MUST_CHECK int rv_pendings_of(const rv_envelope *env, const char *stage, struct rv_pendings *out, rv_err **err);
+RV_MUST_CHECK int rv_pendings_build(const rv_envelope *env, const char *stage, struct rv_pendings *out, rv_err **err);
 void rv_pendings_fini(struct rv_pendings *p);
 
 /* --- Reading --- */

@@ -108,7 +108,7 @@ static int add(struct rv_pendings *p, rv_index *ids, struct view *v, const char 
     return rv_buf_check(&p->bodies, "pending interrupts", err);
 }
 
-int rv_pendings_of(const rv_envelope *env, const char *stage, struct rv_pendings *out, rv_err **err)
+int rv_pendings_build(const rv_envelope *env, const char *stage, struct rv_pendings *out, rv_err **err)
 {
     struct rv_interrupt in = rv_envelope_interrupt(env);
     struct rv_pendings p = {.bodies = RV_BUF_INIT(RV_STORE_MAX_VALUE)};

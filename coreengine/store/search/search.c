@@ -185,7 +185,7 @@ static int search_names(rv_store *s, const struct rv_store_scope *scope, const s
     int rc = store_search_indexes_get(s, scope, &(const struct rv_index_key){.of = RV_INDEX_NAMES}, &in, err);
 
     if (rc == 0)
-        rc = rv_grams_of(q->text, &query, err);
+        rc = rv_grams_build(q->text, &query, err);
     if (rc == 0)
         rc = begin(&best, q->limit, err);
     for (size_t i = 0; i < in.n && rc == 0; i++)
@@ -342,7 +342,7 @@ static int search_words(const struct rv_search_indexes *in, const struct rv_sear
 {
     struct founds best = {0};
     struct rv_terms query = {0};
-    int rc = rv_terms_of(text, &query, err);
+    int rc = rv_terms_build(text, &query, err);
 
     if (rc == 0)
         rc = begin(&best, rows->limit, err);

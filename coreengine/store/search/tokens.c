@@ -95,7 +95,7 @@ static void put_number(rv_buf *out, uint32_t n)
 static int write_grams(rv_str text, rv_buf *out, rv_err **err)
 {
     struct rv_grams grams;
-    int rc = rv_grams_of(rv_utf8_cut(text, RV_MATCH_MAX_TEXT), &grams, err);
+    int rc = rv_grams_build(rv_utf8_cut(text, RV_MATCH_MAX_TEXT), &grams, err);
 
     if (rc < 0)
         return rc;
@@ -118,7 +118,7 @@ uint32_t store_word_hash(rv_str word)
 static int write_words(rv_str text, rv_buf *out, int64_t *n, rv_err **err)
 {
     struct rv_terms terms;
-    int rc = rv_terms_of(rv_utf8_cut(text, RV_MATCH_MAX_TEXT), &terms, err);
+    int rc = rv_terms_build(rv_utf8_cut(text, RV_MATCH_MAX_TEXT), &terms, err);
 
     if (rc < 0)
         return rc;

@@ -131,7 +131,7 @@ size_t rv_script_n_holes(const rv_script *s)
     return s->n_holes;
 }
 
-void rv_script_request_of(const struct rv_pipeline *p, const char *role, rv_str request, char out[RV_HASH_MAX])
+void rv_script_request_make_key(const struct rv_pipeline *p, const char *role, rv_str request, char out[RV_HASH_MAX])
 {
     const struct rv_model_config *model = rv_pipeline_find_model(p, rv_str_of(role));
     struct rv_hash h;

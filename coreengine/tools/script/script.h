@@ -65,7 +65,7 @@ struct rv_script_call {
     int64_t visit;       /* 1-based, of the stage */
     int64_t index;       /* of the element of a list, from 0; -1: not in a list */
     rv_str branch;       /* first stage of the branch of a group; ptr NULL: the main branch */
-    const char *request; /* MODEL: rv_script_request_of(), needed if rv_script_knows_requests(); else NULL */
+    const char *request; /* MODEL: rv_script_request_make_key(), needed if rv_script_knows_requests(); else NULL */
     rv_str text; /* for `contains`. MODEL: the prompt and the contents of the turns after it; else the arguments */
 };
 struct rv_script_reply {
@@ -88,7 +88,7 @@ struct rv_script_reply {
 RV_MUST_CHECK int rv_script_next(rv_script *s, const struct rv_script_call *call, struct rv_script_reply *out,
                                  rv_err **err);
 /** The matcher `request` of a model call: what tells a request, and the model that is asked, from all others. */
-void rv_script_request_of(const struct rv_pipeline *p, const char *role, rv_str request, char out[RV_HASH_MAX]);
+void rv_script_request_make_key(const struct rv_pipeline *p, const char *role, rv_str request, char out[RV_HASH_MAX]);
 bool rv_script_knows_requests(const rv_script *s); /* an entry has that matcher */
 /** How many calls had no entry since the script was read or rewound. */
 size_t rv_script_n_holes(const rv_script *s);

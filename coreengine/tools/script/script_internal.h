@@ -9,7 +9,7 @@
 /* One entry, ready to be handed out. Texts live in the arena. */
 struct script_entry {
     const char *stage, *tool, *contains, *branch; /* matchers; NULL: any. tool: or hook */
-    const char *request;                          /* matcher of a MODEL: rv_script_request_of(); NULL: any */
+    const char *request;                          /* matcher of a MODEL: rv_script_request_make_key(); NULL: any */
     int64_t visit;                                /* matcher; 0: any */
     int64_t index;                                /* matcher; -1: any */
     bool used;

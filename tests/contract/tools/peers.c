@@ -133,7 +133,7 @@ static int peer_open(void *self, const struct rv_mcp_server_config *server, uv_l
 
 static void on_request(void *self, rv_httpd_exchange *x)
 {
-    const struct rv_httpd_request *req = rv_httpd_request_of(x);
+    const struct rv_httpd_request *req = rv_httpd_exchange_request(x);
     struct world *w = self;
 
     if (rv_str_is(req->path, "/slow")) { /* no client gets an answer */

@@ -65,7 +65,7 @@ static void begin_events(rv_httpd_exchange *x)
 
 static void on_request(void *self, rv_httpd_exchange *x)
 {
-    const struct rv_httpd_request *req = rv_httpd_request_of(x);
+    const struct rv_httpd_request *req = rv_httpd_exchange_request(x);
     rv_str what = req->n_segments > 0 ? req->segments[0] : (rv_str){"", 0};
     struct rv_httpd_answer a = {.status = 200, .type = "application/octet-stream", .body = req->body};
 

@@ -103,7 +103,7 @@ static void add(struct world *w, int i, struct expected *e, int64_t end_us)
     snprintf(id, sizeof id, "sched_%d", i);
     snprintf(name, sizeof name, "s%d", i);
     *e = (struct expected){.us = calloc(MAX_PLANNED, sizeof *e->us), .fired = calloc(MAX_PLANNED, sizeof *e->us)};
-    must(rv_app_times_of(&row, NULL, &t, &err), err, "times");
+    must(rv_app_times_build(&row, NULL, &t, &err), err, "times");
     while (us <= end_us + 2 * DAY) {
         must(rv_app_times_next(&t, us, &us, &err), err, "next");
         e->us[e->n++] = us;

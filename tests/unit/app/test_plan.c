@@ -70,7 +70,7 @@ START_TEST(the_last_missed_time_is_fired_once_unless_it_is_a_day_late)
     struct rv_app_times t;
     struct rv_app_plan p;
 
-    ck_assert_int_eq(rv_app_times_of(&row, NULL, &t, NULL), 0);
+    ck_assert_int_eq(rv_app_times_build(&row, NULL, &t, NULL), 0);
     ck_assert_int_eq(rv_app_times_plan(&t, row.next_us, at(plans[_i].now), &p, NULL), 0);
     ck_assert_int_eq(p.planned_us, at(plans[_i].planned));
     ck_assert_int_eq(p.since_us, at(plans[_i].since));

@@ -35,7 +35,7 @@ static struct rv_address read_address(const char *text)
 
     bool is_v4 = inet_pton(AF_INET, text, &v4.sin_addr) == 1;
     ck_assert(is_v4 || inet_pton(AF_INET6, text, &v6.sin6_addr) == 1);
-    ck_assert(rv_address_of(is_v4 ? (struct sockaddr *)&v4 : (struct sockaddr *)&v6, &a));
+    ck_assert(rv_address_read(is_v4 ? (struct sockaddr *)&v4 : (struct sockaddr *)&v6, &a));
     return a;
 }
 
@@ -58,7 +58,7 @@ START_TEST(another_family_has_none)
     struct sockaddr_un local = {.sun_family = AF_UNIX};
     struct rv_address a = {{1}};
 
-    ck_assert(!rv_address_of((struct sockaddr *)&local, &a));
+    ck_assert(!rv_address_read((struct sockaddr *)&local, &a));
     ck_assert(!rv_address_is_v4(&a) && !rv_address_is_loopback(&a));
 }
 END_TEST

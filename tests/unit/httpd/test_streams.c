@@ -175,7 +175,7 @@ START_TEST(lets_a_handler_keep_an_exchange_whose_client_has_left)
     client_close(&c);
     ck_assert(rv_httpd_is_gone(w.x));
     ck_assert_int_eq(w.n_freed, 0);
-    ck_assert_uint_eq(rv_httpd_request_of(w.x)->n_segments, 1);
+    ck_assert_uint_eq(rv_httpd_exchange_request(w.x)->n_segments, 1);
     if (_i > 0)
         ck_assert_uint_eq(rv_httpd_write(w.x, RV_STR_LIT("x")), 0);
     if (_i == 2)

@@ -59,7 +59,7 @@ static bool is_at(const struct rv_httpd_request *req, const char *name)
 static void on_head(void *self, rv_httpd_exchange *x, struct rv_httpd_plan *plan)
 {
     struct world *w = self;
-    const struct rv_httpd_request *req = rv_httpd_request_of(x);
+    const struct rv_httpd_request *req = rv_httpd_exchange_request(x);
 
     plan->data = w;
     plan->free_data = free_data;
@@ -139,7 +139,7 @@ static void on_request(void *self, rv_httpd_exchange *x)
 {
     const struct rv_httpd_watch watch = {on_drain, on_gone, on_stop, self};
     struct world *w = self;
-    const struct rv_httpd_request *req = rv_httpd_request_of(x);
+    const struct rv_httpd_request *req = rv_httpd_exchange_request(x);
     RV_AUTO(rv_buf_fini) rv_buf b = RV_BUF_INIT(MAX_GOT);
 
     ck_assert_ptr_eq(req->data, w);

@@ -8,7 +8,7 @@ static struct rv_grams grams_of(const char *text)
 {
     struct rv_grams g;
 
-    ck_assert_int_eq(rv_grams_of(rv_str_of(text), &g, NULL), 0);
+    ck_assert_int_eq(rv_grams_build(rv_str_of(text), &g, NULL), 0);
     return g;
 }
 
@@ -106,10 +106,10 @@ START_TEST(a_text_that_is_too_long_is_refused)
     rv_err *err = NULL;
 
     memset(text, 'a', RV_MATCH_MAX_TEXT + 1);
-    ck_assert_int_eq(rv_grams_of((rv_str){text, RV_MATCH_MAX_TEXT}, &g, NULL), 0);
+    ck_assert_int_eq(rv_grams_build((rv_str){text, RV_MATCH_MAX_TEXT}, &g, NULL), 0);
     ck_assert_uint_eq(g.n, 4); /* "  a", " aa", "aaa", "aa " */
     rv_grams_fini(&g);
-    ck_assert_int_eq(rv_grams_of(rv_str_of(text), &g, &err), RV_E_LIMIT);
+    ck_assert_int_eq(rv_grams_build(rv_str_of(text), &g, &err), RV_E_LIMIT);
     ck_assert_ptr_nonnull(strstr(rv_err_text(err), "1048577 bytes"));
     rv_err_free(err);
     free(text);

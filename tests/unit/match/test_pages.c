@@ -9,7 +9,7 @@ static struct rv_chunks chunks_of(rv_str text, size_t max_chars, size_t overlap)
 {
     struct rv_chunks c;
 
-    ck_assert_int_eq(rv_chunks_of(text, max_chars, overlap, &c, NULL), 0);
+    ck_assert_int_eq(rv_chunks_build(text, max_chars, overlap, &c, NULL), 0);
     return c;
 }
 

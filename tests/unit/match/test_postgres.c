@@ -90,8 +90,8 @@ static float similarity(const rv_buf *a, const rv_buf *b)
 {
     struct rv_grams x, y;
 
-    ck_assert_int_eq(rv_grams_of(rv_buf_str(a), &x, NULL), 0);
-    ck_assert_int_eq(rv_grams_of(rv_buf_str(b), &y, NULL), 0);
+    ck_assert_int_eq(rv_grams_build(rv_buf_str(a), &x, NULL), 0);
+    ck_assert_int_eq(rv_grams_build(rv_buf_str(b), &y, NULL), 0);
     float s = rv_grams_similarity(x.at, x.n, y.at, y.n);
     rv_grams_fini(&x);
     rv_grams_fini(&y);

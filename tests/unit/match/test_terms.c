@@ -9,7 +9,7 @@ static struct rv_terms terms_of(const char *text)
 {
     struct rv_terms t;
 
-    ck_assert_int_eq(rv_terms_of(rv_str_of(text), &t, NULL), 0);
+    ck_assert_int_eq(rv_terms_build(rv_str_of(text), &t, NULL), 0);
     return t;
 }
 

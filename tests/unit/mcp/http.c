@@ -68,7 +68,7 @@ START_TEST(the_era_decides_which_headers_a_message_has)
 {
     struct rv_mcp_headers h = {.n = 0};
 
-    ck_assert_int_eq(rv_mcp_headers_of(&posts[_i].m, posts[_i].session, &h, NULL), 0);
+    ck_assert_int_eq(rv_mcp_headers_build(&posts[_i].m, posts[_i].session, &h, NULL), 0);
     check_headers(&h, posts[_i].want);
     rv_mcp_headers_fini(&h);
 }
@@ -81,7 +81,7 @@ START_TEST(mirrored_arguments_are_encoded_and_names_are_tokens)
     struct rv_mcp_send m = {.method = "tools/call", .version = "2026-07-28", .is_modern = true, .headers = further};
     rv_err *err = NULL;
 
-    ck_assert_int_eq(rv_mcp_headers_of(&m, "", &h, NULL), 0);
+    ck_assert_int_eq(rv_mcp_headers_build(&m, "", &h, NULL), 0);
     ck_assert_str_eq(h.lines[h.n - 1], "Mcp-Param-City: =?base64?S8O2bG4=?=");
     ck_assert_int_eq(rv_mcp_headers_add(&h, "A B", RV_STR_LIT("x"), &err), RV_E_INVALID);
     rv_err_free(err);

@@ -26,7 +26,7 @@ static char *made(const char *result, const char *schema, const struct rv_artifa
 
     source.result = tree;
     source.schema = declared;
-    ck_assert_int_eq(rv_artifact_of(&source, &a, NULL), 0);
+    ck_assert_int_eq(rv_artifact_build(&source, &a, NULL), 0);
     if (!a.exists) {
         rv_buf_printf(&text, "{\"none\":%s%s%s,\"parts\":", a.warning ? "\"" : "", a.warning ? a.warning : "null",
                       a.warning ? "\"" : "");
@@ -303,7 +303,7 @@ START_TEST(wrapped_artifacts_are_read)
     free(text);
     source.result = result;
     source.schema = schema;
-    ck_assert_int_eq(rv_artifact_of(&source, &a, NULL), 0);
+    ck_assert_int_eq(rv_artifact_build(&source, &a, NULL), 0);
     ck_assert(a.exists && a.form == RV_ARTIFACT_WRAPPER && !a.warning);
     ck_assert_str_eq(json_object_get_string(a.id), "id-1");
     ck_assert_str_eq(a.type, "text");

@@ -18,7 +18,7 @@ static void expect(const char *text, const struct rv_output_promise *promise, co
     struct rv_output output;
 
     ck_assert_int_eq(rv_json_parse(rv_str_of(text), NULL, &result, NULL), 0);
-    ck_assert_int_eq(rv_output_of(result, promise, &output, NULL), 0);
+    ck_assert_int_eq(rv_output_build(result, promise, &output, NULL), 0);
     if (output.code)
         rv_buf_printf(&got, "%s: %s", output.code, output.text);
     else

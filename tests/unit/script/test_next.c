@@ -318,8 +318,8 @@ START_TEST(a_recorded_reply_answers_its_own_request)
     char hash[2][RV_HASH_MAX];
     struct rv_pipeline p = {0};
 
-    rv_script_request_of(&p, "none", RV_STR_LIT("{}"), hash[0]);
-    rv_script_request_of(&p, "none", RV_STR_LIT("[]"), hash[1]);
+    rv_script_request_make_key(&p, "none", RV_STR_LIT("{}"), hash[0]);
+    rv_script_request_make_key(&p, "none", RV_STR_LIT("[]"), hash[1]);
     ck_assert_str_ne(hash[0], hash[1]);
     snprintf(text, sizeof text, "models: {a: [{request: %s, text: one}]}", hash[0]);
     rv_script *s = script_of(text, NULL);

@@ -168,7 +168,7 @@ static int copy_message(struct exchange *x, const struct rv_mcp_send *m, rv_err 
     x->body_len = m->body.len;
     if (!x->body)
         return RV_FAIL(err, RV_E_NOMEM, "send a message");
-    return rv_mcp_headers_of(m, w->session, &x->headers, err);
+    return rv_mcp_headers_build(m, w->session, &x->headers, err);
 }
 
 /* Answers to requests of the server, which may make as many as it likes: calls must find a place beside them. */
