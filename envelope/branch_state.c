@@ -22,14 +22,12 @@ const char *rv_merge_mode_text(enum rv_merge_mode mode)
     return words[mode];
 }
 
-bool rv_merge_mode_of(rv_str word, enum rv_merge_mode *out)
+int rv_merge_mode_of(rv_str word)
 {
     for (int i = 0; i < RV_N_MERGE_MODES; i++)
-        if (rv_str_is(word, rv_merge_mode_text((enum rv_merge_mode)i))) {
-            *out = (enum rv_merge_mode)i;
-            return true;
-        }
-    return false;
+        if (rv_str_is(word, rv_merge_mode_text((enum rv_merge_mode)i)))
+            return i;
+    return RV_UNSET;
 }
 
 static void write_gone(const rv_envelope *env, rv_jw *w)
@@ -190,13 +188,14 @@ static int take_ops(rv_envelope *fork, json_object *writes, rv_err **err)
     for (size_t i = 0; rc == 0 && i < n; i++) {
         json_object *entry = json_object_array_get_idx(writes, i), *value = NULL;
         const char *key = NULL, *word = NULL;
-        struct rv_state_op op = {.how = RV_MERGE_REPLACE};
 
         if (!json_object_is_type(entry, json_type_object) || !rv_json_get_text(entry, "key", &key) ||
             !rv_json_get_text(entry, "how", &word))
             return RV_FAIL(err, RV_E_INVALID, "write %zu of a branch has no key or no way to merge", i);
-        if (!rv_merge_mode_of(rv_str_of(word), &op.how))
+        int how = rv_merge_mode_of(rv_str_of(word));
+        if (how < 0)
             return RV_FAIL(err, RV_E_INVALID, "write %zu of a branch is merged by an unknown word", i);
+        struct rv_state_op op = {.how = (enum rv_merge_mode)how};
         json_object_object_get_ex(entry, "value", &value);
         rc = env_intern(fork, rv_str_of(key), "state key", &op.name, err);
         if (rc < 0)

@@ -12,7 +12,6 @@
 #define RV_MERGE_CONST(n, t, m) RV_MERGE_##n,
 enum rv_merge_mode { RV_MERGE_MODES(RV_MERGE_CONST) RV_N_MERGE_MODES };
 const char *rv_merge_mode_text(enum rv_merge_mode mode);
-/** False: another word. */
-bool rv_merge_mode_of(rv_str word, enum rv_merge_mode *out);
+int rv_merge_mode_of(rv_str word); /* RV_UNSET: another word */
 
 #endif

@@ -426,7 +426,7 @@ static void set_log_level(const struct rv_app *app, const struct rv_pipeline *p)
     for (const char *c = p->execution.log_level; *c && n + 1 < sizeof word; c++) /* TRACE to OFF */
         word[n++] = (char)(*c | 0x20);
     word[n] = '\0';
-    if (rv_log_level_of(word, &level,
+    if (rv_log_level_of(rv_str_of(word), &level,
                         RV_CODE_ONLY("loading has refused words that are not levels, with their place")) == 0)
         rv_log_set_level(app->log, level);
 }

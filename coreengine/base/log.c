@@ -394,17 +394,17 @@ void rv_log_write(rv_log *log, enum rv_log_level level, const char *event, const
         hand_over(log->root, level, format(log, level, event, fields, n, text));
 }
 
-int rv_log_level_of(const char *text, enum rv_log_level *out, rv_err **err)
+int rv_log_level_of(rv_str word, enum rv_log_level *out, rv_err **err)
 {
     size_t i;
 
     for (i = 0; i < RV_COUNT(level_names); i++) {
-        if (strcmp(text, level_names[i]) == 0) {
+        if (rv_str_is(word, level_names[i])) {
             *out = (enum rv_log_level)i;
             return 0;
         }
     }
-    RV_FAIL(err, RV_E_INVALID, "unknown log level \"%s\"", text);
+    RV_FAIL(err, RV_E_INVALID, "unknown log level \"%.*s\"", RV_STR_ARG(word));
     rv_err_set_hint(err, "levels: trace, debug, info, warn, error, off");
     return RV_E_INVALID;
 }

@@ -63,6 +63,6 @@ void rv_log_write(rv_log *log, enum rv_log_level level, const char *event, const
         }                                                                                                              \
     } while (0)
 /** "trace" .. "error", "off"; RV_E_INVALID otherwise. */
-RV_MUST_CHECK int rv_log_level_of(const char *text, enum rv_log_level *out, rv_err **err);
+RV_MUST_CHECK int rv_log_level_of(rv_str word, enum rv_log_level *out, rv_err **err);
 
 #endif

@@ -98,7 +98,7 @@ static int open_log(struct rv_cli *cli, rv_err **err)
     opts.color = cli->err_color;
     cli->app.keeps_log_level = level != NULL;
     if (level) {
-        int rc = rv_log_level_of(level, &opts.level, err);
+        int rc = rv_log_level_of(rv_str_of(level), &opts.level, err);
         if (rc < 0)
             return rc;
     }

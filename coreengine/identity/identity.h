@@ -32,7 +32,7 @@ enum rv_level {
     RV_N_LEVELS
 };
 const char *rv_level_text(enum rv_level level); /* "user", "tenant", "master" */
-bool rv_level_of(const char *word, enum rv_level *out);
+int rv_level_of(rv_str word);                   /* RV_UNSET: another word */
 
 /* What a key or token allows. One list: constant, word, meaning. */
 #define RV_SCOPES(X)                                                                                                   \

@@ -49,13 +49,14 @@ static int take_row(const struct rv_api_key_row *row, const char *told, int64_t 
         return refuse_row(refusal, told, "the key is revoked", row->id);
     if (row->expires_us > 0 && row->expires_us <= now_us)
         return refuse_row(refusal, told, "the key has expired", row->id);
-    bool is_sound = rv_level_of(row->level, &out->level) &&
-                    identity_text_keep(rv_str_of(row->tenant), out->tenant, sizeof out->tenant) && out->tenant[0] &&
-                    identity_text_keep(rv_str_of(row->user), out->user, sizeof out->user) &&
+    int level = rv_level_of(rv_str_of(row->level));
+    bool is_sound = level >= 0 && identity_text_keep(rv_str_of(row->tenant), out->tenant, sizeof out->tenant) &&
+                    out->tenant[0] && identity_text_keep(rv_str_of(row->user), out->user, sizeof out->user) &&
                     identity_text_keep(rv_str_of(row->id), out->key, sizeof out->key) &&
-                    (out->user[0] != 0) == (out->level == RV_LEVEL_USER);
+                    (out->user[0] != 0) == (level == RV_LEVEL_USER);
     if (!is_sound)
         return refuse_row(refusal, told, "the row of the key is damaged", row->id);
+    out->level = (enum rv_level)level;
     while ((word = identity_list_next(&scopes)).len > 0)
         out->scopes |= identity_scope_bit(word);
     return 0;

@@ -23,14 +23,12 @@ const char *rv_level_text(enum rv_level level)
     return levels[level];
 }
 
-bool rv_level_of(const char *word, enum rv_level *out)
+int rv_level_of(rv_str word)
 {
-    for (size_t i = 0; i < RV_COUNT(levels); i++)
-        if (strcmp(levels[i], word) == 0) {
-            *out = (enum rv_level)i;
-            return true;
-        }
-    return false;
+    for (int i = 0; i < RV_N_LEVELS; i++)
+        if (rv_str_is(word, levels[i]))
+            return i;
+    return RV_UNSET;
 }
 
 const char *rv_scope_text(enum rv_api_scope scope)

@@ -198,10 +198,10 @@ static int initialized(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err 
     if (m->kind == RV_MCP_ERROR)
         return rejected(c, m, err);
     const char *said = rv_json_text_or(m->result, "protocolVersion", "unknown");
-    enum rv_mcp_version version = rv_mcp_version_of(rv_str_of(said));
-    if (version == RV_MCP_UNKNOWN_VERSION || version > RV_MCP_NEWEST_LEGACY)
+    int version = rv_mcp_version_of(rv_str_of(said));
+    if (version < 0 || version > RV_MCP_NEWEST_LEGACY)
         return refuse_version(c, rv_str_of(said), err);
-    return be_ready(c, RV_MCP_ERA_LEGACY, version, m->result, err);
+    return be_ready(c, RV_MCP_ERA_LEGACY, (enum rv_mcp_version)version, m->result, err);
 }
 
 int mcp_handshake_answer(rv_mcp_client *c, const struct rv_mcp_message *m, rv_err **err)

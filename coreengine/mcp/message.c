@@ -18,12 +18,12 @@ const char *rv_mcp_version_text(enum rv_mcp_version version)
     return versions[version];
 }
 
-enum rv_mcp_version rv_mcp_version_of(rv_str text)
+int rv_mcp_version_of(rv_str word)
 {
-    for (size_t i = RV_MCP_UNKNOWN_VERSION + 1; i < RV_COUNT(versions); i++)
-        if (rv_str_is(text, versions[i]))
-            return (enum rv_mcp_version)i;
-    return RV_MCP_UNKNOWN_VERSION;
+    for (int i = RV_MCP_UNKNOWN_VERSION + 1; i < RV_N_MCP_VERSIONS; i++)
+        if (rv_str_is(word, versions[i]))
+            return i;
+    return RV_UNSET;
 }
 
 /* --- Reading --- */

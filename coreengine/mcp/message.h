@@ -26,7 +26,7 @@ enum rv_mcp_version {
 #define RV_MCP_NEWEST_LEGACY RV_MCP_2025_11_25 /* the newest revision that begins with `initialize` */
 /** "2025-11-25"; "" for RV_MCP_UNKNOWN_VERSION. Static. */
 const char *rv_mcp_version_text(enum rv_mcp_version version);
-enum rv_mcp_version rv_mcp_version_of(rv_str text);
+int rv_mcp_version_of(rv_str word); /* RV_UNSET: another word */
 
 /* Codes of errors on the wire. */
 enum rv_mcp_code {

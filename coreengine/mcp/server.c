@@ -120,9 +120,10 @@ static int initialize(const struct asking *a, rv_err **err)
         return invalid(a, "\"protocolVersion\" is not text", err);
     if (!rv_json_get_obj(p, "capabilities"))
         return invalid(a, "\"capabilities\" is not an object", err);
-    enum rv_mcp_version v = rv_mcp_version_of(rv_json_str(version));
-    bool is_served = v && v <= RV_MCP_NEWEST_LEGACY && !(s->opts.is_http && v == RV_MCP_2024_11_05);
-    s->version = is_served ? v : RV_MCP_NEWEST_LEGACY; /* the client leaves if it does not know that one */
+    int v = rv_mcp_version_of(rv_json_str(version));
+    bool is_served = v >= 0 && v <= RV_MCP_NEWEST_LEGACY && !(s->opts.is_http && v == RV_MCP_2024_11_05);
+    s->version =
+        is_served ? (enum rv_mcp_version)v : RV_MCP_NEWEST_LEGACY; /* the client leaves if it does not know that one */
     s->can_ask = s->version >= RV_MCP_2025_06_18 && can_ask(rv_json_get_obj(p, "capabilities"));
     return answer(a, write_handshake, err);
 }

@@ -76,14 +76,12 @@ const char *rv_rem_rank_text(enum rv_rem_rank rank)
     return rank >= RV_REM_RANK_UNSAID && rank < RV_REM_N_RANKS ? ranks[rank] : "";
 }
 
-bool rv_rem_natural_of(rv_str word, enum rv_rem_natural *out)
+int rv_rem_natural_of(rv_str word)
 {
-    for (size_t i = 0; i < RV_COUNT(naturals); i++)
-        if (rv_str_is(word, naturals[i])) {
-            *out = (enum rv_rem_natural)i;
-            return true;
-        }
-    return false;
+    for (int i = 0; i < RV_REM_N_NATURALS; i++)
+        if (rv_str_is(word, naturals[i]))
+            return i;
+    return -1;
 }
 
 /* --- values --- */

@@ -91,8 +91,8 @@ enum rv_rem_natural {
     RV_REM_NATURAL_SQL,    /* the whole text is SQL */
     RV_REM_N_NATURALS
 };
-/** reject, search, sql. False: another word. */
-bool rv_rem_natural_of(rv_str word, enum rv_rem_natural *out);
+/** reject, search, sql. -1, which is RV_UNSET: another word. */
+int rv_rem_natural_of(rv_str word);
 
 /* How SEARCH ranks rows. */
 enum rv_rem_rank {

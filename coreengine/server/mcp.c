@@ -312,8 +312,8 @@ static int post_legacy(struct srv_call *c, const struct rv_mcp_message *m, rv_er
     int rc = 0;
 
     if (rv_httpd_find_field(c->req, "mcp-protocol-version", &version, NULL)) {
-        enum rv_mcp_version v = rv_mcp_version_of(version);
-        if (!v || v > RV_MCP_NEWEST_LEGACY)
+        int v = rv_mcp_version_of(version);
+        if (v < 0 || v > RV_MCP_NEWEST_LEGACY)
             return refuse(c, 400, m->id, RV_MCP_INVALID_REQUEST, "MCP-Protocol-Version is not a supported revision",
                           err);
     }

@@ -103,16 +103,18 @@ static void write_query(rv_jw *out, const struct rv_rem_query *q)
 static int rem_parse(json_object *in, rv_jw *out, rv_err **err)
 {
     rv_str natural = app_fn_str(in, "natural_language");
-    struct rv_rem_opts opts = {.natural = RV_REM_NATURAL_REJECT};
+    struct rv_rem_opts opts = {0};
     struct rv_rem_query q;
     struct rv_rem_fault fault;
     rv_err *wrong = NULL;
     int rc;
 
     opts.tables = rv_rem_tables(&opts.n_tables);
-    if (natural.ptr && !rv_rem_natural_of(natural, &opts.natural))
+    int how = natural.ptr ? rv_rem_natural_of(natural) : RV_REM_NATURAL_REJECT;
+    if (how < 0)
         return RV_FAIL(err, RV_E_INVALID, "natural_language is \"%.*s\", not reject, search or sql",
                        RV_STR_ARG(rv_utf8_cut(natural, 40)));
+    opts.natural = (enum rv_rem_natural)how;
     rc = rv_rem_parse(app_fn_str(in, "query"), &opts, &q, &fault, &wrong);
     if (rc == 0) {
         write_query(out, &q);

@@ -292,9 +292,12 @@ static int stage_context(json_object *in, rv_jw *out, rv_err **err)
 static int merge_of(rv_str word, enum rv_merge_mode *out, rv_err **err)
 {
     rv_buf words = RV_BUF_INIT(200);
+    int how = rv_merge_mode_of(word);
 
-    if (rv_merge_mode_of(word, out))
+    if (how >= 0) {
+        *out = (enum rv_merge_mode)how;
         return 0;
+    }
     for (int i = 0; i < RV_N_MERGE_MODES; i++)
         rv_buf_printf(&words, "%s%s", i ? ", " : "", rv_merge_mode_text((enum rv_merge_mode)i));
     int rc = RV_FAIL(err, RV_E_INVALID, "unknown merge \"%.*s\"", RV_STR_ARG(word));

@@ -83,11 +83,12 @@ struct rv_knowledge_embedder rv_app_make_embedder(const struct rv_app *app)
 int rv_app_query_init(const struct rv_app *app, struct rv_app_query *out, rv_err **err)
 {
     const char *natural = rv_app_variable(NATURAL);
+    int how = natural ? rv_rem_natural_of(rv_str_of(natural)) : RV_REM_NATURAL_REJECT;
 
-    *out = (struct rv_app_query){.embedder = rv_app_make_embedder(app)};
-    out->opts.embedder = &out->embedder;
-    if (natural && !rv_rem_natural_of(rv_str_of(natural), &out->opts.natural))
+    if (how < 0)
         return RV_FAIL(err, RV_E_INVALID, NATURAL " must be reject, search or sql, not \"%.60s\"", natural);
+    *out = (struct rv_app_query){.opts.natural = (enum rv_rem_natural)how, .embedder = rv_app_make_embedder(app)};
+    out->opts.embedder = &out->embedder;
     return 0;
 }
 

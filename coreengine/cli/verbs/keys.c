@@ -95,10 +95,11 @@ static int read_level(struct rv_cli *cli, enum rv_level *out, rv_err **err)
 {
     const char *word = cli_value(cli, "level"), *user = cli->app.scope.user;
     bool has_user = user && user[0];
+    int level = word ? rv_level_of(rv_str_of(word)) : has_user ? RV_LEVEL_USER : RV_LEVEL_TENANT;
 
-    *out = has_user ? RV_LEVEL_USER : RV_LEVEL_TENANT;
-    if (word && !rv_level_of(word, out))
+    if (level < 0)
         return cli_usage(cli, err, "--level is \"%s\": use user, tenant or master", word);
+    *out = (enum rv_level)level;
     if (*out == RV_LEVEL_USER && !has_user)
         return cli_usage(cli, err, "a key of level user needs --user");
     if (*out != RV_LEVEL_USER && has_user)

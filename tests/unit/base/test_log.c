@@ -418,10 +418,10 @@ START_TEST(levels_have_names)
     rv_err *err = NULL;
 
     start(RV_LOG_TEXT);
-    ck_assert_int_eq(rv_log_level_of("warn", &level, NULL), 0);
+    ck_assert_int_eq(rv_log_level_of(RV_STR_LIT("warn"), &level, NULL), 0);
     ck_assert_int_eq(level, RV_LOG_WARN);
-    ck_assert_int_eq(rv_log_level_of("off", &level, NULL), 0);
-    ck_assert_int_eq(rv_log_level_of("loud", &level, &err), RV_E_INVALID);
+    ck_assert_int_eq(rv_log_level_of(RV_STR_LIT("off"), &level, NULL), 0);
+    ck_assert_int_eq(rv_log_level_of(RV_STR_LIT("loud"), &level, &err), RV_E_INVALID);
     ck_assert_int_eq(level, RV_LOG_OFF);
     ck_assert_str_eq(rv_err_hint_text(err), "levels: trace, debug, info, warn, error, off");
     rv_err_free(err);

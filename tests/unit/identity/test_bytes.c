@@ -97,13 +97,10 @@ END_TEST
 
 START_TEST(levels_are_words)
 {
-    enum rv_level level = RV_LEVEL_USER;
-
-    for (int i = 0; i <= RV_LEVEL_MASTER; i++) {
-        ck_assert(rv_level_of(rv_level_text((enum rv_level)i), &level));
-        ck_assert_int_eq((int)level, i);
-    }
-    ck_assert(!rv_level_of("king", &level));
+    for (int i = 0; i <= RV_LEVEL_MASTER; i++)
+        ck_assert_int_eq(rv_level_of(rv_str_of(rv_level_text((enum rv_level)i))), i);
+    ck_assert_int_eq(rv_level_of(RV_STR_LIT("king")), RV_UNSET);
+    ck_assert_int_eq(rv_level_of(RV_STR_LIT("")), RV_UNSET);
 }
 END_TEST
 

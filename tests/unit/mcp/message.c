@@ -195,8 +195,8 @@ START_TEST(names_its_revisions)
 {
     for (int v = RV_MCP_2024_11_05; v <= RV_MCP_2026_07_28; v++)
         ck_assert_int_eq(rv_mcp_version_of(rv_str_of(rv_mcp_version_text((enum rv_mcp_version)v))), v);
-    ck_assert_int_eq(rv_mcp_version_of(RV_STR_LIT("")), RV_MCP_UNKNOWN_VERSION);
-    ck_assert_int_eq(rv_mcp_version_of(RV_STR_LIT("2025-11-2")), RV_MCP_UNKNOWN_VERSION);
+    ck_assert_int_eq(rv_mcp_version_of(RV_STR_LIT("")), RV_UNSET);
+    ck_assert_int_eq(rv_mcp_version_of(RV_STR_LIT("2025-11-2")), RV_UNSET);
 }
 END_TEST
 
