@@ -78,7 +78,10 @@ static void graph_write_mermaid(const struct graph *g, rv_buf *b)
     for (size_t i = 0; i < g->n_edges; i++) {
         const struct graph_edge *e = &g->edges[i];
 
-        rv_buf_printf(b, "    n%d %s", e->from, e->kind == GRAPH_BRANCH ? "==>" : graph_is_dashed(e) ? "-.->" : "-->");
+        rv_buf_printf(b, "    n%d %s", e->from,
+                      e->kind == GRAPH_BRANCH   ? "==>"
+                      : lint_graph_is_dashed(e) ? "-.->"
+                                                : "-->");
         if (e->label[0]) {
             rv_buf_puts(b, "|\"");
             put_mermaid(b, e->label);
@@ -141,9 +144,9 @@ static void graph_write_dot(const struct graph *g, rv_buf *b)
         rv_buf_printf(b, "    n%d -> n%d [label=\"", e->from, e->to);
         put_dot(b, e->label);
         rv_buf_printf(b, "\"%s];\n",
-                      e->kind == GRAPH_BRANCH ? ", style=bold"
-                      : graph_is_dashed(e)    ? ", style=dashed"
-                                              : "");
+                      e->kind == GRAPH_BRANCH   ? ", style=bold"
+                      : lint_graph_is_dashed(e) ? ", style=dashed"
+                                                : "");
     }
     rv_buf_puts(b, "}\n");
 }

@@ -69,7 +69,7 @@ static int next_shown(const struct graph *g, int node)
 
 static bool is_straight(const struct graph *g, const struct graph_edge *e)
 {
-    return !graph_is_dashed(e) && (size_t)e->from < g->n_stages && e->to == next_shown(g, e->from);
+    return !lint_graph_is_dashed(e) && (size_t)e->from < g->n_stages && e->to == next_shown(g, e->from);
 }
 
 static size_t name_width(const struct graph_node *node)
@@ -88,7 +88,7 @@ static void use_rail(struct drawing *d, int rail, size_t row)
 
 static void add_port(struct drawing *d, const struct graph_edge *e, rv_buf *left)
 {
-    bool dashed = graph_is_dashed(e), is_box = (size_t)e->from < d->g->n_stages;
+    bool dashed = lint_graph_is_dashed(e), is_box = (size_t)e->from < d->g->n_stages;
     struct row *row;
 
     if (is_box) {

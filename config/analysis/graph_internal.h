@@ -30,7 +30,7 @@ struct graph {
     struct graph_edge *edges;    /* by `from`, in the order of its routes; in the arena */
     size_t n_edges;
 };
-static inline bool graph_is_dashed(const struct graph_edge *e)
+static inline bool lint_graph_is_dashed(const struct graph_edge *e)
 {
     return e->kind != GRAPH_FLOW && e->kind != GRAPH_BRANCH;
 }

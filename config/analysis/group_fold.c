@@ -28,7 +28,7 @@ static void convolve_dim(const struct rv_group_space *s, int dim, const int64_t 
 
     if (dim == s->n_dims) {
         if (*f >= 0 && *g >= 0)
-            rv_group_max(out, lint_sat_add(*f, *g));
+            lint_group_max(out, lint_sat_add(*f, *g));
         return;
     }
     size = s->dims[dim].size;
@@ -165,7 +165,7 @@ static const int64_t *larger(const struct rv_group_fold *f, const int64_t *a, co
 static void or_left_out(const struct rv_group_fold *f, const struct rv_group_branch_tables *b, int64_t *row)
 {
     for (int64_t i = 0; b->may_be_left_out && i < f->space->n; i++)
-        rv_group_max(&row[i], 0);
+        lint_group_max(&row[i], 0);
 }
 
 /* The rows of branches that ended or failed. One that is left out has ended before the others go on: if such ones alone
@@ -185,7 +185,7 @@ static void add_gone(struct rv_group_fold *f, const struct rv_group_branch_table
             convolve(s, gone - n, over, f->scratch);
             convolve(s, missing - n, over, f->scratch);
             for (size_t i = 0; b->may_be_left_out && i < n; i++)
-                rv_group_max(&f->scratch[i], (gone - n)[i]);
+                lint_group_max(&f->scratch[i], (gone - n)[i]);
         }
         memcpy(gone, f->scratch, bytes);
         advance(f, missing, stops, NULL, NULL);
@@ -193,11 +193,11 @@ static void add_gone(struct rv_group_fold *f, const struct rv_group_branch_table
         convolve(s, first, b->first, f->scratch);
         for (size_t i = 0; b->may_be_left_out && i < n; i++) {
             if (k > 0)
-                rv_group_max(&missing[i], (missing - n)[i]);
+                lint_group_max(&missing[i], (missing - n)[i]);
             if (k > 0)
-                rv_group_max(&f->scratch[i], (first - n)[i]);
+                lint_group_max(&f->scratch[i], (first - n)[i]);
             if (k == most)
-                rv_group_max(&f->scratch[i], first[i]);
+                lint_group_max(&f->scratch[i], first[i]);
         }
         memcpy(first, f->scratch, bytes);
     }
@@ -248,10 +248,10 @@ static void open_branch(struct rv_group_fold *f, const struct rv_group_branch_ta
     fill(f, f->scratch, -1);
     convolve(f->space, f->open, b->first, f->scratch);
     for (int64_t i = 0; b->may_be_left_out && i < f->space->n; i++)
-        rv_group_max(&f->scratch[i], f->open[i]);
+        lint_group_max(&f->scratch[i], f->open[i]);
     for (int64_t i = 0; i < f->space->n; i++) {
         f->open[i] = f->scratch[i];
-        rv_group_max(&f->best_open[i], f->open[i]);
+        lint_group_max(&f->best_open[i], f->open[i]);
     }
 }
 

@@ -74,21 +74,21 @@ struct rv_group_space {
 };
 /** Lay the dimensions out. */
 void lint_group_space_set(struct rv_group_space *s);
-static inline int64_t rv_group_left(const struct rv_group_space *s, int dim, int64_t at)
+static inline int64_t lint_group_left(const struct rv_group_space *s, int dim, int64_t at)
 {
     return at / s->dims[dim].stride % s->dims[dim].size;
 }
 /** Take one of a dimension; false: none is left. */
-static inline bool rv_group_take(const struct rv_group_space *s, int dim, int64_t *at)
+static inline bool lint_group_take(const struct rv_group_space *s, int dim, int64_t *at)
 {
     if (dim == RV_GROUP_NO_DIM)
         return true;
-    if (rv_group_left(s, dim, *at) == 0)
+    if (lint_group_left(s, dim, *at) == 0)
         return false;
     *at -= s->dims[dim].stride;
     return true;
 }
-static inline void rv_group_max(int64_t *to, int64_t value)
+static inline void lint_group_max(int64_t *to, int64_t value)
 {
     if (value > *to)
         *to = value;
@@ -144,7 +144,7 @@ struct rv_group_answer {
 RV_MUST_CHECK int lint_group_search(const struct rv_group_search *search, struct rv_group_answer *out, rv_err **err);
 
 /* --- The numbers: group_prove.c --- */
-static inline bool rv_agent_has_inner(const struct rv_agent *a)
+static inline bool lint_agent_has_inner(const struct rv_agent *a)
 {
     return a->inner.file && a->inner.file[0];
 }

@@ -28,7 +28,7 @@ bool lint_needs_group_proof(const struct rv_pipeline *p)
     for (size_t i = 0; i < p->n_agents && !needs; i++) {
         const struct rv_agent *a = &p->agents[i];
 
-        needs = a->each.list || rv_agent_has_inner(a) || a->ask.question;
+        needs = a->each.list || lint_agent_has_inner(a) || a->ask.question;
     }
     return needs;
 }
@@ -97,7 +97,7 @@ static int64_t unit(const struct numbers *n, int stage, enum rv_group_goal goal,
 {
     const struct rv_agent *a = &n->p->agents[stage];
     struct rv_proof in = {0};
-    bool has_inner = rv_agent_has_inner(a) && a->inner.pipeline;
+    bool has_inner = lint_agent_has_inner(a) && a->inner.pipeline;
 
     if (has_inner)
         in = proof_of(n, a->inner.pipeline);
@@ -134,7 +134,7 @@ static void weigh(struct numbers *n, enum rv_group_goal goal, bool sure)
             one = lint_sat_mul(items, is_visits(goal) ? lint_sat_add(one, 1) : one);
         n->weights[s] = is_visits(goal) ? lint_sat_add(one, 1) : one;
         n->first_weights[s] = goal == RV_GROUP_QUESTIONS ? 0 : n->weights[s];
-        if (goal == RV_GROUP_CALLS && one > 0 && !a->each.list && !rv_agent_has_inner(a))
+        if (goal == RV_GROUP_CALLS && one > 0 && !a->each.list && !lint_agent_has_inner(a))
             n->first_weights[s] = 1;
     }
 }

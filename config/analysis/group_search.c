@@ -182,12 +182,12 @@ static struct paid visit(const struct tables *t, int stage, int64_t at)
     bool borrows = !t->search->only_sure && t->g->context[stage] != RV_CONTEXT_MAIN;
     int64_t left;
 
-    if (!rv_group_take(&t->space, t->visit_dim[stage], &at))
+    if (!lint_group_take(&t->space, t->visit_dim[stage], &at))
         return (struct paid){-1, -1, -1};
     paid.early = paid.after = at;
     if (!calls_model(t, stage))
         return paid;
-    left = rv_group_left(&t->space, t->call_dim, at);
+    left = lint_group_left(&t->space, t->call_dim, at);
     if (a->each.list) { /* elements may end early, too; without a call left only an empty list goes on */
         if (t->search->only_sure) {
             left = left < a->each.max_items ? left : a->each.max_items;
@@ -198,7 +198,7 @@ static struct paid visit(const struct tables *t, int stage, int64_t at)
         }
         return paid;
     }
-    if (!rv_group_take(&t->space, t->call_dim, &paid.after)) {
+    if (!lint_group_take(&t->space, t->call_dim, &paid.after)) {
         paid.after = -1;
         if (!borrows)
             paid.weight = -1;
@@ -212,7 +212,7 @@ static void add_row(int64_t out[RV_N_GROUP_OUTCOMES], const struct tables *t, in
         int64_t value = value_row(t, slot, o)[at];
 
         if (value >= 0)
-            rv_group_max(&out[o], lint_sat_add(before, value));
+            lint_group_max(&out[o], lint_sat_add(before, value));
     }
 }
 
@@ -229,7 +229,7 @@ static void add_join(int64_t out[RV_N_GROUP_OUTCOMES], const struct tables *t, c
     const struct rv_group_space *s = &t->space;
 
     if (dim < s->n_dims) {
-        int64_t most = rv_group_left(s, dim, o->at);
+        int64_t most = lint_group_left(s, dim, o->at);
 
         for (int64_t i = 0; i <= most; i++)
             add_join(out, t, o, dim + 1, used + i * s->dims[dim].stride);
@@ -249,19 +249,19 @@ static void add_list(int64_t out[RV_N_GROUP_OUTCOMES], const struct tables *t, i
     struct rv_group_settled rows = settled_rows(t, list);
     const struct rv_group_list *l = &t->g->lists[list];
 
-    rv_group_max(&out[RV_GROUP_STOPS], lint_sat_add(before, rows.opening[at]));
+    lint_group_max(&out[RV_GROUP_STOPS], lint_sat_add(before, rows.opening[at]));
     if (t->g->context[l->from] == RV_CONTEXT_MAIN && rows.open[at] < 0)
         return; /* without siblings nothing can be borrowed when the first visits begin */
     if (rows.stop[at] >= 0)
-        rv_group_max(&out[RV_GROUP_STOPS], lint_sat_add(before, rows.stop[at]));
+        lint_group_max(&out[RV_GROUP_STOPS], lint_sat_add(before, rows.stop[at]));
     if (l->join >= 0) {
         add_join(out, t, &(const struct opened){list, at, before}, 0, 0);
         return;
     }
     if (rows.ok[at] >= 0)
-        rv_group_max(&out[RV_GROUP_ENDS], lint_sat_add(before, rows.ok[at]));
+        lint_group_max(&out[RV_GROUP_ENDS], lint_sat_add(before, rows.ok[at]));
     if (rows.bad[at] >= 0)
-        rv_group_max(&out[RV_GROUP_FAILS], lint_sat_add(before, rows.bad[at]));
+        lint_group_max(&out[RV_GROUP_FAILS], lint_sat_add(before, rows.bad[at]));
 }
 
 static void follow(int64_t out[RV_N_GROUP_OUTCOMES], const struct tables *t, const struct rv_group_arc *arc, int64_t at,
@@ -271,24 +271,24 @@ static void follow(int64_t out[RV_N_GROUP_OUTCOMES], const struct tables *t, con
 
     if (t->search->only_sure && !arc->is_likely)
         return;
-    if (!rv_group_take(&t->space, limit, &at))
+    if (!lint_group_take(&t->space, limit, &at))
         return;
     switch (arc->kind) {
     case RV_ARC_STAGE:
         if (arc->is_loop && !t->has_loops) {
             for (int o = 0; o < RV_N_GROUP_OUTCOMES; o++)
-                rv_group_max(&out[o], before);
+                lint_group_max(&out[o], before);
             return;
         }
-        if (arc->is_loop && (t->loop_dim == RV_GROUP_NO_DIM || !rv_group_take(&t->space, t->loop_dim, &at)))
+        if (arc->is_loop && (t->loop_dim == RV_GROUP_NO_DIM || !lint_group_take(&t->space, t->loop_dim, &at)))
             return;
         add_row(out, t, t->slot[arc->to], at, before);
         return;
     case RV_ARC_ARRIVE:
-        rv_group_max(&out[RV_GROUP_ARRIVES], before);
+        lint_group_max(&out[RV_GROUP_ARRIVES], before);
         return;
     case RV_ARC_END:
-        rv_group_max(&out[RV_GROUP_ENDS], before);
+        lint_group_max(&out[RV_GROUP_ENDS], before);
         return;
     case RV_ARC_LIST:
         add_list(out, t, arc->to, at, before);
@@ -302,7 +302,7 @@ static void fill_unmet(struct tables *t, int stage, int64_t at)
     const struct rv_group_graph *g = t->g;
     int64_t out[RV_N_GROUP_OUTCOMES] = {-1, -1, -1, -1}, left = at, weight = t->search->counts_visits ? 1 : 0;
 
-    if (!rv_group_take(&t->space, t->visit_dim[stage], &left))
+    if (!lint_group_take(&t->space, t->visit_dim[stage], &left))
         return;
     out[RV_GROUP_STOPS] = weight;
     if (g->p->agents[stage].routing.error_target == RV_TARGET_NONE)
@@ -360,7 +360,7 @@ static void fill_branch(struct tables *t, const struct rv_group_branch *b, struc
 
     for (int64_t at = 0; at < n; at++) {
         int64_t left = at;
-        bool begins = is_open && rv_group_take(&t->space, limit, &left);
+        bool begins = is_open && lint_group_take(&t->space, limit, &left);
 
         for (int o = 0; o < RV_N_GROUP_OUTCOMES; o++)
             t->rows[o * n + at] = begins ? value_row(t, t->slot[b->to], o)[left] : -1;
@@ -482,7 +482,7 @@ int lint_group_search(const struct rv_group_search *search, struct rv_group_answ
     fill_all(&t);
     for (size_t s = 0; s < g->n; s++)
         if (is_start(&t, s))
-            rv_group_max(&out->best, value_row(&t, t.slot[s], RV_GROUP_STOPS)[t.space.n - 1]);
+            lint_group_max(&out->best, value_row(&t, t.slot[s], RV_GROUP_STOPS)[t.space.n - 1]);
     if (!t.has_loops)
         out->best = lint_sat_mul(out->best, lint_sat_add(g->loops, 1));
     out->is_limited = t.is_limited;

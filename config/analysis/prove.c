@@ -369,7 +369,7 @@ static bool repeats_one_visit(const struct rv_pipeline *p)
         p->agent_review_reject_stage[0])
         return false;
     for (size_t i = 0; i < p->n_agents; i++)
-        if (p->agents[i].each.list || rv_agent_has_inner(&p->agents[i]))
+        if (p->agents[i].each.list || lint_agent_has_inner(&p->agents[i]))
             return false;
     return true;
 }

@@ -131,19 +131,19 @@ struct rv_visit {
 
 /** As the first rules have it, a whole number that does not fit 64 bits is broken JSON in what a capability says and in
  * the arguments of a model's calls. */
-static inline bool rv_visit_refuses_big_ints(const rv_visit *v)
+static inline bool visit_refuses_big_ints(const rv_visit *v)
 {
     return v->shared->rules < RV_RULES_2;
 }
 
 /** A word of texts that become part of a state: runs of older rules have it as they had it. */
-static inline const char *rv_cannot(const rv_visit *v)
+static inline const char *visit_cannot(const rv_visit *v)
 {
     return v->shared->rules < RV_RULES_4 ? "can not" : "cannot";
 }
 
 /** The stage that effects name: of a delegated agent, the one below which it works. */
-static inline int rv_visit_stage_of(const struct rv_visit *v)
+static inline int visit_stage(const struct rv_visit *v)
 {
     return v->shared->root ? v->shared->asking_stage : v->agent->index;
 }
@@ -223,7 +223,7 @@ RV_MUST_CHECK int visit_fail_cancelled(rv_visit *v, rv_str reason, rv_err **err)
 RV_MUST_CHECK int visit_take_cancellation(rv_visit *v, rv_err **err);
 
 /* --- outside.c: work that is not the visit's own --- */
-static inline bool rv_visit_is_element(const rv_visit *v)
+static inline bool visit_is_element(const rv_visit *v)
 {
     return v->place.index >= 0;
 }

@@ -27,7 +27,7 @@ static bool is_left_out(const rv_visit *v, const struct rv_tool_info *info, cons
 static int arguments(const rv_visit *v, const struct rv_tool_info *info, json_object **out, rv_err **err)
 {
     json_object *map = v->agent->tools.chained_map, *args = NULL, *given = NULL;
-    int rc = rv_json_dup(rv_visit_answer(v), &given, err);
+    int rc = rv_json_dup(visit_answer(v), &given, err);
 
     if (rc < 0)
         return rc;
@@ -77,7 +77,7 @@ static int settle(rv_visit *v, json_object *result, struct rv_effects *out, rv_e
         rv_visit_emit(v, out, RV_EMIT_TOOL_RESULT, RV_M_IF(v->last_call, RV_M_INT("call_id", v->last_call)),
                       RV_M_TEXT("tool", v->agent->tools.chained), RV_M_TEXT("step_id", id), RV_M_TEXT("status", status),
                       RV_M_BOOL("chained", true), RV_M_IF(has_error, RV_M_PREVIEW("error", rv_str_of(text))),
-                      RV_M_ARGUMENTS(v, rv_visit_answer(v)), RV_M_RESULT(v, result, v->last_call));
+                      RV_M_ARGUMENTS(v, visit_answer(v)), RV_M_RESULT(v, result, v->last_call));
     }
     return rc;
 }
@@ -118,7 +118,7 @@ static int check(const rv_visit *v, const struct rv_tool_info *info, json_object
     if (v->shared->pipeline->execution.require_confirmation_for_destructive &&
         rv_risk_needs_confirmation(rv_tool_risk(info))) {
         rv_buf_printf(why, "tool \"%s\" needs a person's approval, which a chained call %s ask for",
-                      v->agent->tools.chained, rv_cannot(v));
+                      v->agent->tools.chained, visit_cannot(v));
         return 0;
     }
     if (agent_tool_is_refused(v, rv_str_of(v->agent->tools.chained), why))
@@ -279,7 +279,7 @@ int visit_chain(rv_visit *v, struct rv_effects *out, rv_err **err)
     if (v->confirm_message || v->result.outcome == RV_OUTCOME_CLARIFY || v->result.outcome == RV_OUTCOME_CONFIRM)
         return 0; /* a person is asked first, and then the stage works again */
     if (!v->agent->tools.chained[0] || !v->agent->output.schema ||
-        !json_object_is_type(rv_visit_answer(v), json_type_object))
+        !json_object_is_type(visit_answer(v), json_type_object))
         return 0;
     const struct rv_tool_info *info = visit_tool(v, rv_str_of(v->agent->tools.chained));
     v->phase = PHASE_CHAIN;
@@ -308,7 +308,7 @@ int visit_chain(rv_visit *v, struct rv_effects *out, rv_err **err)
 
 int visit_chain_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
-    const struct rv_json_opts opts = {.refuse_big_ints = rv_visit_refuses_big_ints(v), .what = "tool result"};
+    const struct rv_json_opts opts = {.refuse_big_ints = visit_refuses_big_ints(v), .what = "tool result"};
     json_object *result = NULL, *held = NULL;
     rv_err *cause = NULL;
     rv_buf why = RV_BUF_INIT(RV_JSON_MAX_BYTES);

@@ -189,7 +189,7 @@ static void set_up(rv_visit *v, struct child *c, const struct ask *ask, const st
     c->timeout_us = ask->timeout_us > 0 ? ask->timeout_us : root->pipeline->delegation_timeout_ms * RV_US_PER_MS;
     c->shared = (struct rv_visit_shared){.root = root,
                                          .up = v->shared,
-                                         .is_beside = rv_visit_is_beside(v),
+                                         .is_beside = visit_is_beside(v),
                                          .run_id = v->shared->run_id ? v->shared->run_id
                                                                      : rv_envelope_fields(v->env)->envelope_id,
                                          .pipeline = p,
@@ -197,7 +197,7 @@ static void set_up(rv_visit *v, struct child *c, const struct ask *ask, const st
                                          .rules = root->rules,
                                          .is_hidden = agent_visible_hides_child(v),
                                          .origin = origin,
-                                         .asking_stage = rv_visit_stage_of(v),
+                                         .asking_stage = visit_stage(v),
                                          .deadline_us = v->now_us + c->timeout_us};
     if (v->deadline_us < c->shared.deadline_us) { /* who asks has no more time than that */
         c->shared.deadline_us = v->deadline_us;
@@ -285,7 +285,8 @@ int agent_child_begin(rv_visit *v, size_t index, rv_str answer, struct child_beg
         ask.document = rv_json_str(text);
         rc = begin(v, index, &ask, &begun->child, out, &cause);
         if (rc < 0 && !rv_err_is(cause, RV_E_NOMEM)) {
-            rv_buf_printf(&why, "agent \"%s\" %s be asked: %s", ask.agent, rv_cannot(v), rv_err_text(root_of(cause)));
+            rv_buf_printf(&why, "agent \"%s\" %s be asked: %s", ask.agent, visit_cannot(v),
+                          rv_err_text(root_of(cause)));
             rc = rv_buf_check(&why, "why an agent is not asked", err);
             if (rc == 0)
                 rc = agent_child_refuse(v, index, rv_buf_cstr(&why), &begun->entry, err);
@@ -423,7 +424,7 @@ static const char *fault_of(const struct child *c, rv_buf *why, const char **typ
         struct rv_interrupt in = rv_envelope_interrupt(c->env);
         const char *ask = in.question ? in.question : in.message;
         rv_buf_printf(why, "agent \"%s\" needs a person, and an agent that was asked %s wait for one: %s", agent,
-                      rv_cannot(child), ask ? ask : "it asks for an answer");
+                      visit_cannot(child), ask ? ask : "it asks for an answer");
     } else if (rv_error_is(child->error_type, rv_error_timeout) && child->now_us >= c->shared.deadline_us) {
         *type = rv_error_timeout;
         rv_buf_printf(why, "Agent '%s' timed out after %llds", agent,

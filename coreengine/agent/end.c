@@ -425,7 +425,7 @@ static bool keeps_output(const rv_visit *v, enum visit_phase failed_in)
 /* No error_next leads on from a bound of a run. By the older rules a stage could catch what its own call ran into. */
 static bool is_bound_hard(const rv_visit *v)
 {
-    return v->shared->rules >= RV_RULES_4 || v->is_bound_hard || rv_visit_is_element(v) || v->bound_of != v->shared;
+    return v->shared->rules >= RV_RULES_4 || v->is_bound_hard || visit_is_element(v) || v->bound_of != v->shared;
 }
 
 int visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err)
@@ -458,7 +458,7 @@ int visit_failed(rv_visit *v, struct rv_effects *out, rv_err **err)
     v->result.attempt = v->attempt;
     v->result.is_given = v->given_reason != RV_REASON_NONE;
     v->result.bound_of = is_bound_hard(v) ? v->bound_of : NULL;
-    v->result.next = cancelled || rv_visit_is_element(v) || v->result.bound_of ? RV_TARGET_NONE : to;
+    v->result.next = cancelled || visit_is_element(v) || v->result.bound_of ? RV_TARGET_NONE : to;
     int rc = keeps_output(v, failed_in) ? 0 : restore_output(v, err);
     if (rc == 0)
         rc = rv_envelope_add_error(v->env,

@@ -221,7 +221,7 @@ static int patch_envelope(rv_visit *v, json_object *reply, rv_err **err)
     if (!json_object_object_get_ex(reply, "envelope", &partial) || !partial)
         return 0;
     int rc = rv_envelope_patch(v->env, partial, err);
-    return rc < 0 ? RV_WRAP(err, rc, "the envelope it answered %s be used", rv_cannot(v)) : 0;
+    return rc < 0 ? RV_WRAP(err, rc, "the envelope it answered %s be used", visit_cannot(v)) : 0;
 }
 
 /* Replace the visit's output; adds a reference. */
@@ -488,8 +488,7 @@ static enum rv_failure hook_failure(const rv_visit *v, const struct rv_event *ev
 
 int visit_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err)
 {
-    const struct rv_json_opts opts = {.refuse_big_ints = rv_visit_refuses_big_ints(v),
-                                      .what = "answer of a capability"};
+    const struct rv_json_opts opts = {.refuse_big_ints = visit_refuses_big_ints(v), .what = "answer of a capability"};
     json_object *reply = NULL;
     rv_err *cause = NULL;
     int rc = 0;

@@ -171,7 +171,7 @@ static int new_message(rv_visit *v, const char *role, json_object **out, rv_err 
 int agent_messages_add_reply(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = RV_LLM_MAX_REPLY,
-                                      .refuse_big_ints = rv_visit_refuses_big_ints(v),
+                                      .refuse_big_ints = visit_refuses_big_ints(v),
                                       .what = "what a provider wants back"};
     json_object *message = NULL, *opaque = NULL;
     bool has_text = rv_str_trim(ev->reply).len > 0;

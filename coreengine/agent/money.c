@@ -189,7 +189,7 @@ static int drop_timer(rv_visit *v, int64_t timer, struct rv_effects *out, rv_err
     if (!e)
         return RV_FAIL(err, RV_E_NOMEM, "wait for money");
     e->call_id = timer;
-    e->stage = rv_visit_stage_of(v);
+    e->stage = visit_stage(v);
     return 0;
 }
 

@@ -109,7 +109,7 @@ static bool is_own_user(const rv_visit *v, json_object *parameters, rv_buf *why)
 
     if (!named || rv_json_str(named).len == 0 || (user && rv_str_is(rv_json_str(named), user)))
         return true;
-    rv_buf_printf(why, "user_id %s name another user than the one who asks: leave it out", rv_cannot(v));
+    rv_buf_printf(why, "user_id %s name another user than the one who asks: leave it out", visit_cannot(v));
     return false;
 }
 
@@ -141,14 +141,14 @@ static bool is_in_bounds(const rv_visit *v, const char *agent, rv_buf *why)
     for (const struct rv_origin *o = v->shared->origin; o; o = o->parent)
         n += strcmp(o->agent, agent) == 0;
     if (depth >= p->max_delegation_depth) {
-        rv_buf_printf(why, "agent \"%s\" %s be asked: agents already ask each other %lld deep (", agent, rv_cannot(v),
-                      (long long)depth);
+        rv_buf_printf(why, "agent \"%s\" %s be asked: agents already ask each other %lld deep (", agent,
+                      visit_cannot(v), (long long)depth);
         write_chain(v, v->shared->origin, why);
         rv_buf_printf(why, "), and max_delegation_depth is %lld: answer yourself", (long long)p->max_delegation_depth);
         return false;
     }
     if (n >= p->max_delegation_repeats) {
-        rv_buf_printf(why, "agent \"%s\" %s be asked: it is at work already (", agent, rv_cannot(v));
+        rv_buf_printf(why, "agent \"%s\" %s be asked: it is at work already (", agent, visit_cannot(v));
         write_chain(v, v->shared->origin, why);
         rv_buf_printf(why, "), and max_delegation_repeats is %lld: answer yourself",
                       (long long)p->max_delegation_repeats);

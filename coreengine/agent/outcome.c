@@ -191,7 +191,7 @@ int visit_check(rv_visit *v, struct rv_effects *out, rv_err **err)
     int rc = 0;
 
     for (size_t i = 0; i < need->n; i++)
-        if (!json_object_object_get_ex(rv_visit_answer(v), need->items[i], NULL)) {
+        if (!json_object_object_get_ex(visit_answer(v), need->items[i], NULL)) {
             v->lacks_field = true;
             return rv_visit_fail_as(v, RV_FAILURE_OUTPUT_MISSING_FIELD, rv_error_validation, err,
                                     "agent \"%s\": required output field \"%s\" is missing", v->agent->name,
@@ -229,7 +229,7 @@ int visit_settle(rv_visit *v, struct rv_effects *out, rv_err **err)
 
     if (!v->knows_outcome && refused_by_outcome(v, &rc, err))
         return rc;
-    if (v->agent->output.state_merge != RV_UNSET && !rv_visit_is_element(v)) {
+    if (v->agent->output.state_merge != RV_UNSET && !visit_is_element(v)) {
         rc = rv_envelope_merge_state(v->env, key, (enum rv_merge_mode)v->agent->output.state_merge, v->output, err);
         if (rc < 0)
             return rc;

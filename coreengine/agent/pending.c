@@ -469,7 +469,7 @@ int agent_pending_cancel(rv_visit *v, json_object *partials, struct rv_effects *
         if (!e)
             return RV_FAIL(err, RV_E_NOMEM, "cancel stage \"%s\"", v->agent->name);
         e->call_id = call->call_id;
-        e->stage = rv_visit_stage_of(v);
+        e->stage = visit_stage(v);
         call->call_id = 0;
     }
     return 0;

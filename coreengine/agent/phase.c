@@ -280,7 +280,7 @@ int agent_visit_call(rv_visit *v, const struct visit_call *call, rv_buf *request
     e->entry = call->entry;
     e->name = call->name;
     e->effect_class = call->effect_class;
-    e->is_beside = rv_visit_is_beside(v);
+    e->is_beside = visit_is_beside(v);
     e->wants_result = v->planned != NULL;
     e->models_left = calls_left(v->shared);
     e->money_left = money_left(v->shared);
@@ -313,7 +313,7 @@ int64_t visit_arm(const rv_visit *v, int64_t at_us, struct rv_effects *out)
     if (!e)
         return 0;
     e->call_id = rv_visit_root(v->shared)->next_call_id++;
-    e->stage = rv_visit_stage_of(v);
+    e->stage = visit_stage(v);
     e->origin = v->shared->origin;
     e->visit = v->visit_no;
     e->at_us = at_us;

@@ -435,7 +435,7 @@ static int list_done(const struct planned *p, struct rv_plan_done **out, size_t 
         json_object *entry = json_object_array_get_idx(p->results, i);
         const char *tool = rv_json_text_or(json_object_array_get_idx(p->steps, i), "tool", "");
         (*out)[i] = (struct rv_plan_done){.tool = tool,
-                                          .usable = rv_planned_is_good(entry),
+                                          .usable = planned_is_good(entry),
                                           .value = planned_output_of(entry),
                                           .artifact_id = planned_artifact_id(entry)};
     }

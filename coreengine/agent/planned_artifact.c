@@ -101,7 +101,7 @@ int planned_find_artifact(rv_visit *v, size_t index, json_object *raw, bool is_r
     rv_buf id = RV_BUF_INIT(64);
     char at[RV_TIME_MAX];
 
-    if (!info || !rv_planned_is_good(entry))
+    if (!info || !planned_is_good(entry))
         return 0;
     int rc = result_of(info, raw, is_result, entry, &result, err);
     if (rc == 0 && result)
@@ -160,9 +160,9 @@ static void write_about(json_object *artifact, const struct rv_effect *e, const 
     json_object *metadata = rv_json_get_obj(artifact, METADATA);
 
     rv_jw_obj(w);
-    rv_jw_kv_text(w, "id", rv_planned_text(artifact, "id"));
-    rv_jw_kv_text(w, "title", rv_planned_text(artifact, "title"));
-    rv_jw_kv_text(w, "type", rv_planned_text(artifact, "type"));
+    rv_jw_kv_text(w, "id", planned_text(artifact, "id"));
+    rv_jw_kv_text(w, "title", planned_text(artifact, "title"));
+    rv_jw_kv_text(w, "type", planned_text(artifact, "type"));
     rv_jw_kv_text(w, "stage", stage);
     rv_jw_kv_int(w, "visit", e->visit);
     rv_jw_kv_str(w, "step_id", step_id);
@@ -228,9 +228,9 @@ static int tell(rv_visit *v, size_t index, json_object *artifact, int64_t call_i
     if (rc == 0)
         rv_visit_emit(v, out, RV_EMIT_ARTIFACT, RV_M_IF(call_id, RV_M_INT("call_id", call_id)),
                       RV_M_STR("tool", agent_step_tool(v, index)), RV_M_STR("step_id", id),
-                      RV_M_TEXT("artifact_id", rv_planned_text(artifact, "id")),
-                      RV_M_TEXT("title", rv_planned_text(artifact, "title")),
-                      RV_M_TEXT("artifact_type", rv_planned_text(artifact, "type")), RV_M_INT("bytes", kept.bytes),
+                      RV_M_TEXT("artifact_id", planned_text(artifact, "id")),
+                      RV_M_TEXT("title", planned_text(artifact, "title")),
+                      RV_M_TEXT("artifact_type", planned_text(artifact, "type")), RV_M_INT("bytes", kept.bytes),
                       RV_M_TEXT("sha256", kept.sha256));
     return rc;
 }
@@ -238,7 +238,7 @@ static int tell(rv_visit *v, size_t index, json_object *artifact, int64_t call_i
 /* Of an artifact that was told, the entry has what the answer and later calls need. */
 static void shrink(json_object *entry, json_object *artifact)
 {
-    if (!rv_planned_text(artifact, "id")[0]) {
+    if (!planned_text(artifact, "id")[0]) {
         json_object_object_del(entry, PLANNED_ARTIFACT);
         return;
     }
@@ -255,8 +255,8 @@ int planned_tell_artifact(rv_visit *v, size_t index, json_object *entry, int64_t
 
     if (!artifact)
         return 0;
-    if (rv_planned_text(artifact, WARNING)[0])
-        rv_visit_emit(v, out, RV_EMIT_WARNING, RV_M_TEXT("message", rv_planned_text(artifact, WARNING)),
+    if (planned_text(artifact, WARNING)[0])
+        rv_visit_emit(v, out, RV_EMIT_WARNING, RV_M_TEXT("message", planned_text(artifact, WARNING)),
                       RV_M_STR("tool", agent_step_tool(v, index)));
     if (rv_json_get_arr(artifact, PARTS))
         rc = tell(v, index, artifact, call_id, out, err);
@@ -266,7 +266,7 @@ int planned_tell_artifact(rv_visit *v, size_t index, json_object *entry, int64_t
 
 json_object *planned_artifact_id(json_object *entry)
 {
-    json_object *artifact = rv_planned_is_good(entry) ? rv_json_get_obj(entry, PLANNED_ARTIFACT) : NULL;
+    json_object *artifact = planned_is_good(entry) ? rv_json_get_obj(entry, PLANNED_ARTIFACT) : NULL;
 
     return artifact ? json_object_object_get(artifact, "id") : NULL;
 }

@@ -9,7 +9,7 @@ json_object *planned_output_of(json_object *entry)
 {
     json_object *value = NULL;
 
-    if (!rv_planned_is_good(entry))
+    if (!planned_is_good(entry))
         return NULL;
     if (!json_object_object_get_ex(entry, PLANNED_OUTPUT, &value))
         json_object_object_get_ex(entry, "data", &value);

@@ -49,15 +49,15 @@ struct planned {
 #define PLANNED_MAX_MESSAGE ((size_t)16 << 20) /* of results, as a model reads them */
 
 /* A text of an entry or of its error; "": it has none. Borrowed. */
-static inline const char *rv_planned_text(json_object *obj, const char *key)
+static inline const char *planned_text(json_object *obj, const char *key)
 {
     const char *text = "";
 
     return rv_json_get_text(obj, key, &text) ? text : "";
 }
-static inline bool rv_planned_is_good(json_object *entry)
+static inline bool planned_is_good(json_object *entry)
 {
-    return strcmp(rv_planned_text(entry, "status"), "success") == 0;
+    return strcmp(planned_text(entry, "status"), "success") == 0;
 }
 
 /* --- planned.c: PLAN --- */
@@ -65,15 +65,15 @@ RV_MUST_CHECK int planned_new(struct planned **out, rv_err **err);
 void planned_free(struct planned *p);
 void planned_forget_brief(struct planned *p); /* what was told about planning does not hold any more */
 /** Does a visit plan its tool calls? Older rules know only what a file says itself. */
-static inline bool rv_stage_plans(const struct rv_visit_shared *shared, const struct rv_agent *a)
+static inline bool agent_stage_plans(const struct rv_visit_shared *shared, const struct rv_agent *a)
 {
     return shared->rules < RV_RULES_5 ? a->planning.strategy == RV_STRATEGY_PLANNED : rv_plans(&a->planning);
 }
 
 /** Is a model told that a person refused its call? A stage that plans does so unless its file says otherwise. */
-static inline bool rv_tells_model(const struct rv_visit_shared *shared, const struct rv_agent *a)
+static inline bool agent_tells_model(const struct rv_visit_shared *shared, const struct rv_agent *a)
 {
-    return a->on_denied == RV_DENIED_TELL_MODEL && (a->on_denied_src.line > 0 || rv_stage_plans(shared, a));
+    return a->on_denied == RV_DENIED_TELL_MODEL && (a->on_denied_src.line > 0 || agent_stage_plans(shared, a));
 }
 
 /** The tools of the next request; NULL in *offered: none. */
@@ -135,7 +135,7 @@ RV_MUST_CHECK int planned_write_results(const rv_visit *v, rv_buf *out, rv_err *
 
 /* --- planned_respond.c: RESPOND --- */
 /** The answer in the output of a stage: what its model said last. Borrowed. */
-static inline json_object *rv_visit_answer(const rv_visit *v)
+static inline json_object *visit_answer(const rv_visit *v)
 {
     json_object *response = NULL;
 

@@ -48,12 +48,12 @@ static int add_result(json_object *step, json_object *entry, json_object *list, 
     int64_t ms = rv_json_int_or(entry, "execution_time_ms", 0);
 
     return rc < 0 ? rc
-                  : RV_SET(one, err, RV_M_TEXT("tool_name", rv_planned_text(entry, "tool")),
+                  : RV_SET(one, err, RV_M_TEXT("tool_name", planned_text(entry, "tool")),
                            RV_M_OF(VALUE, "arguments", arguments ? arguments : rv_json_get_obj(step, PLANNED_TEMPLATE)),
-                           RV_M_BOOL("success", rv_planned_is_good(entry)),
+                           RV_M_BOOL("success", planned_is_good(entry)),
                            RV_M_OF(VALUE, "output", planned_output_of(entry)),
-                           RV_M_TEXT("error", error ? rv_planned_text(error, "message") : NULL),
-                           RV_M_IF(error, RV_M_TEXT("code", rv_planned_text(error, "code"))),
+                           RV_M_TEXT("error", error ? planned_text(error, "message") : NULL),
+                           RV_M_IF(error, RV_M_TEXT("code", planned_text(error, "code"))),
                            RV_M_IF(id, RV_M_OF(VALUE, "artifact_id", id)), RV_M_INT("duration_ms", ms));
 }
 
@@ -64,8 +64,8 @@ static int add_skipped(size_t index, json_object *entry, json_object *list, rv_e
 
     return rc < 0 ? rc
                   : RV_SET(one, err, RV_M_INT("index", (int64_t)index),
-                           RV_M_TEXT("tool_name", rv_planned_text(entry, "tool")),
-                           RV_M_TEXT("reason", rv_planned_text(entry, PLANNED_REASON)));
+                           RV_M_TEXT("tool_name", planned_text(entry, "tool")),
+                           RV_M_TEXT("reason", planned_text(entry, PLANNED_REASON)));
 }
 
 static int add_results(const struct planned *p, json_object *results, json_object *skipped, rv_err **err)
@@ -74,7 +74,7 @@ static int add_results(const struct planned *p, json_object *results, json_objec
 
     for (size_t i = 0; i < json_object_array_length(p->results) && rc == 0; i++) {
         json_object *entry = json_object_array_get_idx(p->results, i);
-        rc = (strcmp(rv_planned_text(entry, "status"), PLANNED_SKIPPED) == 0)
+        rc = (strcmp(planned_text(entry, "status"), PLANNED_SKIPPED) == 0)
                  ? add_skipped(i, entry, skipped, err)
                  : add_result(json_object_array_get_idx(p->steps, i), entry, results, err);
     }
@@ -91,7 +91,7 @@ static const char *outcome_of(const struct planned *p)
     if (n == 0)
         return "direct";
     for (size_t i = 0; i < n; i++)
-        if (!rv_planned_is_good(json_object_array_get_idx(p->results, i)))
+        if (!planned_is_good(json_object_array_get_idx(p->results, i)))
             return "tool_failed";
     return "ok";
 }
@@ -168,7 +168,7 @@ static bool can_degrade(const rv_visit *v)
     for (size_t i = 0; i < RV_COUNT(types); i++)
         is_of_model |= strcmp(types[i], v->error_type) == 0;
     for (size_t i = 0; i < json_object_array_length(results); i++)
-        good += rv_planned_is_good(json_object_array_get_idx(results, i));
+        good += planned_is_good(json_object_array_get_idx(results, i));
     return is_of_model && good > 0;
 }
 

@@ -31,12 +31,12 @@ static int write_one(json_object *entry, rv_buf *out, rv_err **err)
 {
     json_object *error = rv_json_get_obj(entry, "error");
 
-    if (rv_planned_is_good(entry))
+    if (planned_is_good(entry))
         rv_json_write_pretty(planned_output_of(entry), out);
     else if (error)
-        rv_buf_printf(out, "%s: %s", rv_planned_text(error, "code"), rv_planned_text(error, "message"));
+        rv_buf_printf(out, "%s: %s", planned_text(error, "code"), planned_text(error, "message"));
     else
-        rv_buf_puts(out, rv_planned_text(entry, PLANNED_REASON));
+        rv_buf_puts(out, planned_text(entry, PLANNED_REASON));
     return rv_buf_check(out, "a result", err);
 }
 
@@ -67,22 +67,22 @@ static void write_told(const struct told *t, rv_buf *out)
 
 static void write_step(size_t number, json_object *entry, const struct told *t, rv_buf *out)
 {
-    const char *tool = rv_planned_text(entry, "tool");
+    const char *tool = planned_text(entry, "tool");
 
     rv_buf_printf(out, "%s%zu. %s - %s\n", number > 1 ? "\n" : "", number, tool,
-                  rv_planned_is_good(entry)                                          ? "SUCCESS"
-                  : (strcmp(rv_planned_text(entry, "status"), PLANNED_SKIPPED) == 0) ? "SKIPPED"
-                                                                                     : "FAILED");
+                  planned_is_good(entry)                                          ? "SUCCESS"
+                  : (strcmp(planned_text(entry, "status"), PLANNED_SKIPPED) == 0) ? "SKIPPED"
+                                                                                  : "FAILED");
     rv_buf_printf(out, "   %s: ",
-                  rv_planned_is_good(entry)                                          ? "Result"
-                  : (strcmp(rv_planned_text(entry, "status"), PLANNED_SKIPPED) == 0) ? "Reason"
-                                                                                     : "Error");
+                  planned_is_good(entry)                                          ? "Result"
+                  : (strcmp(planned_text(entry, "status"), PLANNED_SKIPPED) == 0) ? "Reason"
+                                                                                  : "Error");
     write_told(t, out);
     rv_buf_putc(out, '\n');
     if (planned_artifact_id(entry)) {
         json_object *artifact = rv_json_get_obj(entry, PLANNED_ARTIFACT);
-        rv_buf_printf(out, "   Artifact: %s (%s), id %s; the user can see it\n", rv_planned_text(artifact, "title"),
-                      rv_planned_text(artifact, "type"), rv_planned_text(artifact, "id"));
+        rv_buf_printf(out, "   Artifact: %s (%s), id %s; the user can see it\n", planned_text(artifact, "title"),
+                      planned_text(artifact, "type"), planned_text(artifact, "id"));
     }
 }
 

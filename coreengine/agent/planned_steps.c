@@ -37,7 +37,7 @@ static int list_outputs(const rv_visit *v, size_t index, struct rv_plan_step_out
         return RV_FAIL(err, RV_E_NOMEM, "resolve the arguments of a call");
     for (size_t i = 0; i < *n; i++) {
         json_object *entry = i < before ? json_object_array_get_idx(v->planned->results, i) : entry_at(v, i - before);
-        (*out)[i] = (struct rv_plan_step_output){.usable = rv_planned_is_good(entry),
+        (*out)[i] = (struct rv_plan_step_output){.usable = planned_is_good(entry),
                                                  .value = planned_output_of(entry),
                                                  .artifact_id = planned_artifact_id(entry)};
     }
@@ -101,7 +101,7 @@ static bool is_done(const rv_visit *v, size_t index)
     for (size_t i = 0; i < json_object_array_length(p->results); i++) {
         json_object *step = json_object_array_get_idx(p->steps, i);
         const char *tool = "";
-        if (rv_planned_is_good(json_object_array_get_idx(p->results, i)) && rv_json_get_text(step, "tool", &tool) &&
+        if (planned_is_good(json_object_array_get_idx(p->results, i)) && rv_json_get_text(step, "tool", &tool) &&
             rv_str_is(agent_step_tool(v, index), tool) && rv_json_equal(rv_json_get_obj(step, "parameters"), arguments))
             return info && rv_tool_effect(info) != RV_EFFECT_SAFE;
     }
@@ -163,7 +163,7 @@ static bool lacks_needed(const rv_visit *v, size_t index, bool *waits, size_t *n
         size_t at = (size_t)json_object_get_int64(json_object_array_get_idx(needs, i));
         json_object *entry = entry_at(v, at);
         *waits |= !entry;
-        if (entry && !rv_planned_is_good(entry)) {
+        if (entry && !planned_is_good(entry)) {
             *needed = at;
             return true;
         }
@@ -227,7 +227,7 @@ int planned_unknown(rv_visit *v, size_t index, int64_t ms, json_object **entry, 
 
 void planned_ended(rv_visit *v, size_t index, json_object *entry)
 {
-    if (!rv_planned_is_good(entry) && !continues(v, index))
+    if (!planned_is_good(entry) && !continues(v, index))
         v->planned->halted = true;
 }
 
@@ -288,7 +288,7 @@ static int join(struct planned *p, json_object *steps, json_object *results, rv_
 static bool all_succeeded(json_object *results)
 {
     for (size_t i = 0; i < json_object_array_length(results); i++)
-        if (!rv_planned_is_good(json_object_array_get_idx(results, i)))
+        if (!planned_is_good(json_object_array_get_idx(results, i)))
             return false;
     return true;
 }

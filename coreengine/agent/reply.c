@@ -100,7 +100,7 @@ static int attempt_failed(rv_visit *v, const char *type, bool retryable, rv_err 
 /* Arguments as an object, the caller's; RV_E_PARSE and RV_E_INVALID say why they are none. */
 static int read_arguments(const rv_visit *v, rv_str text, json_object **out, rv_err **cause)
 {
-    const struct rv_json_opts opts = {.refuse_big_ints = rv_visit_refuses_big_ints(v), .what = "arguments"};
+    const struct rv_json_opts opts = {.refuse_big_ints = visit_refuses_big_ints(v), .what = "arguments"};
 
     if (rv_str_trim(text).len == 0) {
         *out = json_object_new_object();
@@ -133,12 +133,12 @@ static int add_step(rv_visit *v, json_object *call, rv_err **err)
 
     int rc = rv_json_push_take(v->tools.steps, step, err);
     if (rc == 0)
-        rc = rv_json_set_str(step, "step_id", rv_call_text(call, "id"), err);
+        rc = rv_json_set_str(step, "step_id", agent_call_text(call, "id"), err);
     if (rc == 0)
-        rc = rv_json_set_str(step, "tool", rv_call_text(call, "name"), err);
+        rc = rv_json_set_str(step, "tool", agent_call_text(call, "name"), err);
     if (rc < 0)
         return rc;
-    rc = read_arguments(v, rv_call_text(call, "arguments"), &arguments, &cause);
+    rc = read_arguments(v, agent_call_text(call, "arguments"), &arguments, &cause);
     if (rc == 0)
         rc = rv_json_set_take(step, "parameters", arguments, err);
     else if (rv_err_is(cause, RV_E_NOMEM)) /* perhaps only for saying what is wrong */
@@ -184,7 +184,7 @@ static int unoffered_calls(rv_visit *v, json_object *calls, struct rv_effects *o
     rv_err *cause = NULL;
 
     for (size_t i = 0; i < json_object_array_length(calls) && names.len < NAMES_MAX; i++) {
-        rv_str name = rv_utf8_cut(rv_call_text(json_object_array_get_idx(calls, i), "name"), 80);
+        rv_str name = rv_utf8_cut(agent_call_text(json_object_array_get_idx(calls, i), "name"), 80);
         rv_buf_printf(&names, "%s%.*s", i ? ", " : "", RV_STR_ARG(name));
     }
     int rc = rv_buf_check(&names, "names of tools", &cause);
@@ -202,7 +202,7 @@ static int unoffered_calls(rv_visit *v, json_object *calls, struct rv_effects *o
 static json_object *output_call(json_object *calls)
 {
     for (size_t i = 0; calls && i < json_object_array_length(calls); i++)
-        if (rv_str_is(rv_call_text(json_object_array_get_idx(calls, i), "name"), RV_OUTPUT_TOOL))
+        if (rv_str_is(agent_call_text(json_object_array_get_idx(calls, i), "name"), RV_OUTPUT_TOOL))
             return json_object_array_get_idx(calls, i);
     return NULL;
 }
@@ -238,7 +238,8 @@ static int ask_again(rv_visit *v, const struct rv_event *ev, json_object *calls,
         json_object *call = json_object_array_get_idx(calls, i);
         rv_str content =
             call == given ? rv_buf_str(&text) : RV_STR_LIT("Not called: a final answer was given as well.");
-        rc = agent_messages_add_result(v, rv_call_text(call, "id"), rv_call_text(call, "name"), content, true, err);
+        rc = agent_messages_add_result(v, agent_call_text(call, "id"), agent_call_text(call, "name"), content, true,
+                                       err);
     }
     if (rc == 0 && !calls)
         rc = agent_messages_add_user(v, rv_buf_str(&text), err);
@@ -309,7 +310,7 @@ static int structured_output(rv_visit *v, const struct rv_event *ev, json_object
     enum rv_failure code = RV_FAILURE_OUTPUT_UNREADABLE;
     rv_err *cause = NULL;
 
-    int rc = given ? read_arguments(v, rv_call_text(given, "arguments"), &value, &cause)
+    int rc = given ? read_arguments(v, agent_call_text(given, "arguments"), &value, &cause)
                    : rv_extract_object(ev->reply, need->items, need->n, v->shared->rules, &value, &cause);
     if (rc == 0)
         rc = agent_output_check(v, value, &cause);
@@ -351,8 +352,8 @@ static int wrap_reply(const rv_visit *v, int rc, rv_str reply, rv_err **cause)
 
     if (v->attempt > 1)
         return RV_WRAP(cause, rc, "agent \"%s\", attempt %lld, %s use the reply \"%s%s\"", v->agent->name,
-                       (long long)v->attempt, rv_cannot(v), quote(v, head, shown), dots);
-    return RV_WRAP(cause, rc, "agent \"%s\" %s use the reply \"%s%s\"", v->agent->name, rv_cannot(v),
+                       (long long)v->attempt, visit_cannot(v), quote(v, head, shown), dots);
+    return RV_WRAP(cause, rc, "agent \"%s\" %s use the reply \"%s%s\"", v->agent->name, visit_cannot(v),
                    quote(v, head, shown), dots);
 }
 

@@ -44,7 +44,7 @@ static bool is_said_by_model(json_object *m)
     if (json_object_object_get_ex(m, "opaque", &part) && !json_object_is_type(part, json_type_object))
         return false;
     if (!json_object_object_get_ex(m, "tool_calls", &calls))
-        return part || rv_str_trim(rv_call_text(m, "content")).len > 0;
+        return part || rv_str_trim(agent_call_text(m, "content")).len > 0;
     size_t n = json_object_is_type(calls, json_type_array) ? json_object_array_length(calls) : 0;
     for (size_t i = 0; i < n; i++)
         if (!is_call(json_object_array_get_idx(calls, i)))
@@ -69,9 +69,9 @@ static bool is_result_of(json_object *m, json_object *call)
         return false;
     if (json_object_object_get_ex(m, "is_error", &flag) && !json_object_is_type(flag, json_type_boolean))
         return false;
-    return rv_str_is(rv_call_text(m, "role"), "tool") &&
-           rv_str_eq(rv_call_text(m, "tool_call_id"), rv_call_text(call, "id")) &&
-           rv_str_eq(rv_call_text(m, "name"), rv_call_text(call, "name"));
+    return rv_str_is(agent_call_text(m, "role"), "tool") &&
+           rv_str_eq(agent_call_text(m, "tool_call_id"), agent_call_text(call, "id")) &&
+           rv_str_eq(agent_call_text(m, "name"), agent_call_text(call, "name"));
 }
 
 /* The index of the first message that is none or stands at a wrong place; SIZE_MAX: all is well. Every tool call is
@@ -84,7 +84,7 @@ static size_t first_wrong(json_object *messages, bool is_history)
         json_object *m = json_object_array_get_idx(messages, i);
         if (!json_object_is_type(m, json_type_object))
             return i;
-        rv_str role = rv_call_text(m, "role");
+        rv_str role = agent_call_text(m, "role");
         if (rv_str_is(role, "assistant")
                 ? !is_said_by_model(m)
                 : !(rv_str_is(role, "user") || (is_history && rv_str_is(role, "system"))) || !is_said_to_model(m))

@@ -13,9 +13,9 @@
 static int write_arguments(const struct rows *r, json_object *call, rv_jw *w, rv_err **err)
 {
     const struct rv_json_opts opts = {
-        .allow_duplicates = true, .refuse_big_ints = rv_visit_refuses_big_ints(r->v), .what = "arguments"};
+        .allow_duplicates = true, .refuse_big_ints = visit_refuses_big_ints(r->v), .what = "arguments"};
     json_object *value = NULL;
-    rv_str text = rv_call_text(call, "arguments");
+    rv_str text = agent_call_text(call, "arguments");
     rv_err *cause = NULL;
 
     json_object_object_get_ex(r->v->model.arguments, json_object_get_string(json_object_object_get(call, "id")),
@@ -45,7 +45,7 @@ static int write_arguments(const struct rows *r, json_object *call, rv_jw *w, rv
 static int call_row(struct rows *r, json_object *call, rv_err **err)
 {
     agent_row_begin(r, RV_MESSAGE_TOOL_CALL, r->v->now_us);
-    rv_jw *w = agent_row_call(r, rv_call_text(call, "name"), rv_call_text(call, "id"));
+    rv_jw *w = agent_row_call(r, agent_call_text(call, "name"), agent_call_text(call, "id"));
     int rc = write_arguments(r, call, w, err);
     rv_jw_obj_end(w);
     agent_row_end(r);
@@ -68,19 +68,19 @@ void agent_row_response(struct rows *r, rv_str name, rv_str id, rv_str content, 
 
 static void response_row(struct rows *r, json_object *call, rv_str content, bool is_error)
 {
-    agent_row_response(r, rv_call_text(call, "name"), rv_call_text(call, "id"), content, is_error);
+    agent_row_response(r, agent_call_text(call, "name"), agent_call_text(call, "id"), content, is_error);
 }
 
 static json_object *tool_message(json_object *messages, size_t after, json_object *call)
 {
     size_t n = json_object_array_length(messages);
-    rv_str id = rv_call_text(call, "id");
+    rv_str id = agent_call_text(call, "id");
 
     for (size_t i = after; i < n; i++) {
         json_object *m = json_object_array_get_idx(messages, i);
-        if (!rv_str_is(rv_call_text(m, "role"), "tool"))
+        if (!rv_str_is(agent_call_text(m, "role"), "tool"))
             break;
-        if (rv_str_eq(rv_call_text(m, "tool_call_id"), id))
+        if (rv_str_eq(agent_call_text(m, "tool_call_id"), id))
             return m;
     }
     return NULL;
@@ -142,7 +142,7 @@ static int response_so_far(struct rows *r, json_object *call, size_t index, rv_e
 /* The rows of the agent that the call asked. */
 static void child_rows(struct rows *r, json_object *call)
 {
-    rv_str id = rv_call_text(call, "id");
+    rv_str id = agent_call_text(call, "id");
 
     for (const struct child_rows *c = r->v->model.child_rows; c && !r->is_lean; c = c->next)
         if (rv_str_is(id, c->call_id))
@@ -166,7 +166,7 @@ static int turn_rows(struct rows *r, size_t at, rv_err **err)
 
     if (is_said(json_object_array_get_idx(messages, at))) {
         agent_row_begin(r, RV_MESSAGE_USER, r->v->now_us);
-        agent_row_content(r, rv_call_text(json_object_array_get_idx(messages, at), "content"));
+        agent_row_content(r, agent_call_text(json_object_array_get_idx(messages, at), "content"));
         agent_row_end(r);
         return 0;
     }
@@ -178,7 +178,7 @@ static int turn_rows(struct rows *r, size_t at, rv_err **err)
         child_rows(r, call);
         if (rc == 0 && message) {
             is_error = rv_json_bool_or(message, "is_error", false);
-            response_row(r, call, rv_call_text(message, "content"), is_error);
+            response_row(r, call, agent_call_text(message, "content"), is_error);
         } else if (rc == 0) {
             rc = response_so_far(r, call, agent_step_of_call(r->v, call, i), err);
         }
@@ -203,7 +203,7 @@ int agent_rows_calls(struct rows *r, rv_err **err)
     }
     for (size_t i = 0; i < n_final && rc == 0; i++) {
         json_object *call = json_object_array_get_idx(t->final_calls, i);
-        bool is_output = rv_str_is(rv_call_text(call, "name"), RV_OUTPUT_TOOL);
+        bool is_output = rv_str_is(agent_call_text(call, "name"), RV_OUTPUT_TOOL);
         rc = call_row(r, call, err);
         if (rc == 0)
             response_row(r, call, is_output ? RV_STR_LIT(FINAL_DONE) : RV_STR_LIT(FINAL_MISSED), false);

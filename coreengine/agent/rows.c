@@ -310,7 +310,7 @@ static void answer_text(const struct rows *r, rv_buf *out)
 
     if (v->agent->output.schema) { /* without it there is no answer */
         if (r->status == RV_TURN_COMPLETED)
-            rv_json_write(rv_visit_answer(v), out);
+            rv_json_write(visit_answer(v), out);
         return;
     }
     agent_rows_answer(v, out);
@@ -443,7 +443,7 @@ static int hand_over(rv_visit *v, struct rows *r, struct rv_effects *out, rv_err
     if (!e)
         return RV_FAIL(err, RV_E_NOMEM, "keep the rows of a turn");
     rv_turn_keep_order(r->turn);
-    e->stage = rv_visit_stage_of(v);
+    e->stage = visit_stage(v);
     e->visit = v->visit_no;
     e->turn = r->turn;
     r->turn = NULL;
@@ -552,7 +552,7 @@ int visit_keep_chain(rv_visit *v, const char *call_id, struct rv_effects *out, r
         agent_row_begin(&r, RV_MESSAGE_TOOL_CALL, v->now_us);
         rv_jw *w = agent_row_call(&r, name, id);
         rv_jw_key(w, "arguments");
-        rc = agent_row_arguments(w, rv_visit_answer(v), err);
+        rc = agent_row_arguments(w, visit_answer(v), err);
         rv_jw_obj_end(w);
         agent_row_end(&r);
     }

@@ -238,7 +238,7 @@ int agent_step_judge(const rv_visit *v, size_t index, struct step_judgement *out
     *out = (struct step_judgement){.verdict = STEP_RUNS, .text = RV_BUF_INIT(RV_JSON_MAX_BYTES)};
     if (fault)
         bad(out, v->model.acting ? rv_error_validation : rv_error_invalid_step, false, "step %zu %s be run: %s", index,
-            rv_cannot(v), fault);
+            visit_cannot(v), fault);
     else if (!agent_client_tool(v, tool))
         judge_name(v, tool, info, out);
     int rc = out->verdict == STEP_RUNS ? check_parameters(v, index, info, out, err) : 0;
@@ -434,7 +434,7 @@ static bool has_form_of_result(json_object *raw)
 static int good_entry(rv_visit *v, size_t index, rv_str reply, int64_t ms, json_object **out, rv_err **err)
 {
     const struct rv_tool_info *info = visit_tool(v, agent_step_tool(v, index));
-    const struct rv_json_opts opts = {.refuse_big_ints = rv_visit_refuses_big_ints(v), .what = "tool result"};
+    const struct rv_json_opts opts = {.refuse_big_ints = visit_refuses_big_ints(v), .what = "tool result"};
     json_object *raw = NULL, *standard = NULL, *value = NULL;
     const char *status = NULL, *type = rv_error_execution, *code = NULL;
     rv_err *cause = NULL;

@@ -421,7 +421,7 @@ static void take_approval(rv_visit *v, json_object *kept)
         v->tools.hooks.arguments = json_object_get(arguments);
         if (v->shared->rules >= RV_RULES_4)
             v->tools.hooks.side = HOOKS_NOT_ASKED;
-    } else if (!v->tools.approved && answer && rv_tells_model(v->shared, v->agent)) {
+    } else if (!v->tools.approved && answer && agent_tells_model(v->shared, v->agent)) {
         v->tools.denial = json_object_get(answer);
     }
 }
@@ -532,7 +532,7 @@ bool rv_visit_tells_denial(const struct rv_visit_shared *shared, const rv_envelo
     const char *id = NULL;
     json_object *kept = kept_call(shared, env, in.data, &agent);
 
-    return kept && rv_tells_model(shared, agent) && rv_json_get_obj(kept, "talk") &&
+    return kept && agent_tells_model(shared, agent) && rv_json_get_obj(kept, "talk") &&
            rv_json_get_text(kept, "interrupt_id", &id) && strcmp(id, in.id) == 0;
 }
 

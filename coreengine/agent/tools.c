@@ -261,7 +261,7 @@ int agent_tools_count_bad(rv_visit *v, const char *why, rv_err **err)
                          "agent \"%s\": the model asked for %lld tool calls that %s be made, max_bad_calls is "
                          "%lld: raise it, or tell "
                          "the model what there is; the last: %s",
-                         v->agent->name, (long long)v->model.bad_calls, rv_cannot(v),
+                         v->agent->name, (long long)v->model.bad_calls, visit_cannot(v),
                          (long long)v->agent->limits.max_bad_calls, why);
 }
 

@@ -9,7 +9,7 @@
 #include "coreengine/agent/planned_internal.h"
 
 /** The text under a key of a call or a message; empty: it is not there, or is not a text. Borrowed. */
-static inline rv_str rv_call_text(json_object *call, const char *key)
+static inline rv_str agent_call_text(json_object *call, const char *key)
 {
     json_object *text = NULL;
 
@@ -199,7 +199,7 @@ RV_MUST_CHECK int visit_chain_done(rv_visit *v, const struct rv_event *ev, struc
 RV_MUST_CHECK int visit_chain_hook_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *out, rv_err **err);
 
 /* May other stages, elements, agents or steps of the run be at work while a call of the visit is? */
-static inline bool rv_visit_is_beside(const rv_visit *v)
+static inline bool visit_is_beside(const rv_visit *v)
 {
     const struct rv_visit_shared *s = v->shared;
     const char *path = v->place.path ? v->place.path : "";

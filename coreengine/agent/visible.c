@@ -118,11 +118,11 @@ int agent_visible_output(rv_visit *v, struct rv_effects *out, rv_err **err)
         rc < 0 ? NULL
                : rv_visit_emit(v, out, RV_EMIT_TOOL_RESULT, RV_M_TEXT("tool", v->agent->declared.doc->name),
                                RV_M_STR("step_id", rv_buf_str(&id)), RV_M_TEXT("status", "success"),
-                               RV_M_BOOL("structured", true), RV_M_OF(VALUE, "result", rv_visit_answer(v)));
+                               RV_M_BOOL("structured", true), RV_M_OF(VALUE, "result", visit_answer(v)));
     rv_buf_fini(&id);
     if (!e)
         return rc;
-    rv_json_write(rv_visit_answer(v), &text);
+    rv_json_write(visit_answer(v), &text);
     rc = rv_buf_check(&text, "the output of an agent", err);
     e->call_id = v->model.call_id;
     e->request = rv_buf_steal(&text, &e->request_len);

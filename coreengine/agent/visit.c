@@ -61,7 +61,7 @@ static int new_visit(struct rv_visit_shared *shared, int stage, rv_envelope *env
     int rc = agent_resources_open(v, err);
     if (rc == 0)
         rc = agent_client_tools_open(v, err);
-    if (rc == 0 && rv_stage_plans(shared, agent))
+    if (rc == 0 && agent_stage_plans(shared, agent))
         rc = planned_new(&v->planned, err);
     if (rc == 0)
         *out = v;
@@ -84,7 +84,7 @@ int rv_visit_begin(struct rv_visit_shared *shared, const struct rv_visit_start *
         return rc;
     if (start->place)
         v->place = *start->place;
-    v->is_list = agent->each.list && !rv_visit_is_element(v) && !shared->origin;
+    v->is_list = agent->each.list && !visit_is_element(v) && !shared->origin;
     v->route = start->route;
     if (rv_visit_goes_on(shared, stage, env)) {
         rv_visit_note_calls(shared, -(int64_t)start->llm_reserved); /* no model is asked */
@@ -98,8 +98,8 @@ int rv_visit_begin(struct rv_visit_shared *shared, const struct rv_visit_start *
         return went;
     }
     v->model.has_call = start->llm_reserved;
-    rc = rv_visit_is_element(v) ? rv_envelope_record_part(env, name, agent->order.stage_order, now_us, err)
-                                : rv_envelope_record_start(env, name, agent->order.stage_order, now_us, err);
+    rc = visit_is_element(v) ? rv_envelope_record_part(env, name, agent->order.stage_order, now_us, err)
+                             : rv_envelope_record_start(env, name, agent->order.stage_order, now_us, err);
     if (rc < 0)
         goto fail;
     v->visit_no = rv_envelope_visits(env, name);
@@ -411,7 +411,7 @@ int rv_visit_cancel(rv_visit *v, const char *why, json_object *partials, int64_t
         if (!e)
             return RV_FAIL(err, RV_E_NOMEM, "cancel stage \"%s\"", v->agent->name);
         e->call_id = v->waiting_for;
-        e->stage = rv_visit_stage_of(v);
+        e->stage = visit_stage(v);
     }
     v->waiting_for = 0;
     v->outside = RV_OUTSIDE_NONE;
@@ -482,7 +482,7 @@ static int forget_call(const rv_visit *v, int64_t call, struct rv_effects *out, 
     if (!e)
         return RV_FAIL(err, RV_E_NOMEM, "recover stage \"%s\"", v->agent->name);
     e->call_id = call;
-    e->stage = rv_visit_stage_of(v);
+    e->stage = visit_stage(v);
     return 0;
 }
 

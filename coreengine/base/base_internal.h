@@ -25,11 +25,11 @@ int base_utf8_next(const unsigned char *p, size_t n);
 /** The number of bytes at p that go into a JSON string unchanged: ASCII without controls, quote and backslash. */
 size_t base_json_plain_run(const char *p, size_t n);
 
-/** As rv_buf_room(), when there is not enough room yet. */
+/** As base_buf_room(), when there is not enough room yet. */
 char *base_buf_grow(rv_buf *b, size_t n);
 
 /** Room for n more bytes and a NUL, or NULL (the failure sticks). The caller adds what it wrote to len. */
-static inline char *rv_buf_room(rv_buf *b, size_t n)
+static inline char *base_buf_room(rv_buf *b, size_t n)
 {
     return b->rc == 0 && b->cap && n < b->cap - b->len ? b->ptr + b->len : base_buf_grow(b, n);
 }

@@ -320,7 +320,7 @@ char *base_buf_grow(rv_buf *b, size_t n)
 
 void rv_buf_add(rv_buf *b, const void *bytes, size_t len)
 {
-    char *to = rv_buf_room(b, len);
+    char *to = base_buf_room(b, len);
 
     if (!to)
         return;
@@ -381,7 +381,7 @@ void rv_buf_add_xml(rv_buf *b, rv_str s)
 
 void rv_buf_putc(rv_buf *b, char c)
 {
-    char *to = rv_buf_room(b, 1);
+    char *to = base_buf_room(b, 1);
 
     if (!to)
         return;
@@ -402,7 +402,7 @@ void rv_buf_vprintf(rv_buf *b, const char *fmt, va_list args)
         if (!b->rc)
             b->rc = RV_E_LIMIT;
     } else {
-        to = rv_buf_room(b, (size_t)n);
+        to = base_buf_room(b, (size_t)n);
         if (to) {
             rv_vformat(to, (size_t)n + 1, fmt, again);
             b->len += (size_t)n;

@@ -128,11 +128,12 @@ static int read_all(int fd, const char *path, rv_buf *b, rv_err **err)
     char extra;
 
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && (size_t)st.st_size < b->max - b->len)
-        RV_IGNORE(!rv_buf_room(b, (size_t)st.st_size + 1), "a failure shows below; one more, so that the end is seen");
+        RV_IGNORE(!base_buf_room(b, (size_t)st.st_size + 1),
+                  "a failure shows below; one more, so that the end is seen");
     for (;;) {
         size_t room = b->cap ? b->cap - b->len - 1 : 0, left = b->max - b->len;
         size_t want = room ? room : left < READ_CHUNK ? left : READ_CHUNK;
-        char *to = want ? rv_buf_room(b, want) : &extra;
+        char *to = want ? base_buf_room(b, want) : &extra;
         ssize_t n;
         if (!to)
             return RV_FAIL(err, b->rc, "no memory to read \"%s\"", path);

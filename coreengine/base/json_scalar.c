@@ -61,7 +61,7 @@ static enum outcome read_hex4(struct reader *r, unsigned *out)
 
 static void add_code_point(rv_buf *b, unsigned cp)
 {
-    char *to = rv_buf_room(b, 4);
+    char *to = base_buf_room(b, 4);
     unsigned char *u = (unsigned char *)to;
 
     if (!to)

@@ -109,7 +109,7 @@ size_t base_json_plain_run(const char *p, size_t n)
 
 static void put_char(rv_buf *b, char c)
 {
-    char *to = rv_buf_room(b, 1);
+    char *to = base_buf_room(b, 1);
 
     if (!to)
         return;
@@ -156,7 +156,7 @@ static void write_escaped(rv_buf *b, rv_str s, size_t i)
             i += (size_t)step;
         } else {
             len = escape(c, text);
-            to = rv_buf_room(b, i - from + len);
+            to = base_buf_room(b, i - from + len);
             if (!to)
                 return;
             memcpy(to, s.ptr + from, i - from);
@@ -183,7 +183,7 @@ static void write_string(rv_buf *b, rv_str s, char after)
             put_char(b, after);
         return;
     }
-    to = rv_buf_room(b, len); /* most strings need no escape: one copy */
+    to = base_buf_room(b, len); /* most strings need no escape: one copy */
     if (!to)
         return;
     to[0] = '"';
@@ -222,7 +222,7 @@ static void write_break(rv_buf *b, int indent)
 
     if (indent == COMPACT)
         return;
-    to = rv_buf_room(b, (size_t)indent + 1);
+    to = base_buf_room(b, (size_t)indent + 1);
     if (!to)
         return;
     to[0] = '\n';

@@ -52,22 +52,22 @@ bool calendar_zone_rule_parse(rv_str text, struct zone_rule *out);
 struct zone_span calendar_zone_rule_span(const struct zone_rule *rule, int64_t t_s);
 
 /** The place of a character of a text that begins at src. */
-static inline struct rv_src place_in(struct rv_src src, rv_str text, const char *at)
+static inline struct rv_src calendar_place_in(struct rv_src src, rv_str text, const char *at)
 {
     src.col += (int)rv_utf8_count((rv_str){text.ptr, (size_t)(at - text.ptr)});
     return src;
 }
 
 /** Rounded down. */
-static inline int64_t floor_div(int64_t a, int64_t b)
+static inline int64_t calendar_floor_div(int64_t a, int64_t b)
 {
     return a / b - (a % b < 0);
 }
 
 /** 0..6, Sunday is 0. */
-static inline int weekday_of_days(int64_t days)
+static inline int calendar_weekday_of_days(int64_t days)
 {
-    return (int)(days + 4 - floor_div(days + 4, 7) * 7);
+    return (int)(days + 4 - calendar_floor_div(days + 4, 7) * 7);
 }
 
 #endif

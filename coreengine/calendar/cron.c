@@ -15,7 +15,7 @@
 
 static bool has_day(const struct rv_cron *c, const struct rv_date *date, int64_t days)
 {
-    bool by_day = c->days >> date->day & 1, by_weekday = c->weekdays >> weekday_of_days(days) & 1;
+    bool by_day = c->days >> date->day & 1, by_weekday = c->weekdays >> calendar_weekday_of_days(days) & 1;
 
     if (c->any_day || c->any_weekday)
         return by_day && by_weekday; /* the sets of "*" are full */
@@ -38,7 +38,7 @@ static int minute_of_day(const struct rv_cron *c, int from)
 /* The first match from <= m <= last on the clocks. */
 static bool next_on_clocks(const struct rv_cron *c, int64_t from, int64_t last, int64_t *out)
 {
-    int64_t days = floor_div(from, MIN_PER_DAY);
+    int64_t days = calendar_floor_div(from, MIN_PER_DAY);
     int begin = (int)(from - days * MIN_PER_DAY), minute;
 
     for (; days * MIN_PER_DAY <= last; begin = 0) {
@@ -60,7 +60,7 @@ static bool next_on_clocks(const struct rv_cron *c, int64_t from, int64_t last, 
 /* Times on the clocks up to that of after_us are over: the clocks have shown them or a later one. */
 static bool next_fixed(const struct rv_cron *c, const rv_zone *zone, int64_t after_us, int64_t *out_us)
 {
-    int64_t now = floor_div(after_us + rv_zone_offset_s(zone, after_us) * RV_US_PER_S, RV_US_PER_MIN);
+    int64_t now = calendar_floor_div(after_us + rv_zone_offset_s(zone, after_us) * RV_US_PER_S, RV_US_PER_MIN);
     int64_t instants[2], last = now + MAX_SEARCH_MIN;
 
     while (next_on_clocks(c, now + 1, last, &now)) {
@@ -76,20 +76,20 @@ static bool next_fixed(const struct rv_cron *c, const rv_zone *zone, int64_t aft
 /* The spans of one offset, one by one: in each, clocks and instants go at the same pace. */
 static bool next_repeating(const struct rv_cron *c, const rv_zone *zone, int64_t after_us, int64_t *out_us)
 {
-    int64_t after_s = floor_div(after_us, RV_US_PER_S), last_s = after_s + MAX_SEARCH_MIN * S_PER_MIN;
+    int64_t after_s = calendar_floor_div(after_us, RV_US_PER_S), last_s = after_s + MAX_SEARCH_MIN * S_PER_MIN;
     struct zone_span span = calendar_zone_span_at(zone, after_s);
-    int64_t from = floor_div(after_s + span.offset_s, S_PER_MIN) + 1, found;
+    int64_t from = calendar_floor_div(after_s + span.offset_s, S_PER_MIN) + 1, found;
 
     for (;;) {
         int64_t until_s = span.until_s > last_s ? last_s : span.until_s;
-        if (next_on_clocks(c, from, floor_div(until_s + span.offset_s - 1, S_PER_MIN), &found)) {
+        if (next_on_clocks(c, from, calendar_floor_div(until_s + span.offset_s - 1, S_PER_MIN), &found)) {
             *out_us = (found * S_PER_MIN - span.offset_s) * RV_US_PER_S;
             return true;
         }
         if (span.until_s > last_s)
             return false;
         span = calendar_zone_span_at(zone, span.until_s);
-        from = -floor_div(-(span.from_s + span.offset_s), S_PER_MIN); /* rounded up */
+        from = -calendar_floor_div(-(span.from_s + span.offset_s), S_PER_MIN); /* rounded up */
     }
 }
 

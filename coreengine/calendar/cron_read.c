@@ -45,7 +45,7 @@ struct reader {
 
 /* An error at a byte of the text. */
 #define FAIL(r, at, code, fmt, ...)                                                                                    \
-    RV_FAIL_AT((r)->err, (struct rv_src[]){place_in((r)->src, (r)->text, (at))}, (code),                               \
+    RV_FAIL_AT((r)->err, (struct rv_src[]){calendar_place_in((r)->src, (r)->text, (at))}, (code),                      \
                "cron expression \"%.*s\": " fmt, RV_STR_ARG(rv_utf8_cut((r)->text, MAX_QUOTE)), ##__VA_ARGS__)
 
 static bool is_blank(char c)

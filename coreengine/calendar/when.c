@@ -23,8 +23,8 @@ struct fields {
 
 /* An error at a byte of the text. */
 #define FAIL(r, at, code, fmt, ...)                                                                                    \
-    RV_FAIL_AT((r)->err, (struct rv_src[]){place_in((r)->src, (r)->text, (at))}, (code), "time \"%.*s\": " fmt,        \
-               RV_STR_ARG(rv_utf8_cut((r)->text, MAX_QUOTE)), ##__VA_ARGS__)
+    RV_FAIL_AT((r)->err, (struct rv_src[]){calendar_place_in((r)->src, (r)->text, (at))}, (code),                      \
+               "time \"%.*s\": " fmt, RV_STR_ARG(rv_utf8_cut((r)->text, MAX_QUOTE)), ##__VA_ARGS__)
 
 static int wrong_form(const struct reader *r, const char *missing, const char *form)
 {
@@ -188,7 +188,7 @@ static int in_the_past(const struct reader *r, const rv_zone *zone, int64_t now_
     int rc;
 
     rv_zone_format(zone, now_us, now);
-    rv_zone_format(zone, (floor_div(now_us, RV_US_PER_MIN) + 1) * RV_US_PER_MIN, next);
+    rv_zone_format(zone, (calendar_floor_div(now_us, RV_US_PER_MIN) + 1) * RV_US_PER_MIN, next);
     rc = FAIL(r, r->text.ptr, RV_E_STATE, "it is in the past; now is %s", now);
     rv_err_set_hint(err, "the next full minute is %s", next);
     return rc;

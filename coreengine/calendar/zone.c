@@ -83,7 +83,7 @@ struct zone_span calendar_zone_span_at(const rv_zone *zone, int64_t t_s)
 
 int rv_zone_offset_s(const rv_zone *zone, int64_t us)
 {
-    return calendar_zone_span_at(zone, floor_div(us, RV_US_PER_S)).offset_s;
+    return calendar_zone_span_at(zone, calendar_floor_div(us, RV_US_PER_S)).offset_s;
 }
 
 static int64_t clamp(int64_t us)
@@ -98,7 +98,7 @@ int rv_zone_from_local(const rv_zone *zone, int64_t local_us, int64_t out_us[2])
     int n = 0;
 
     local_us = clamp(local_us);
-    local_s = floor_div(local_us, RV_US_PER_S);
+    local_s = calendar_floor_div(local_us, RV_US_PER_S);
     fraction_us = local_us - local_s * RV_US_PER_S;
     /* Every instant that can read local_s is in one of these spans, and before the first the clocks read less. */
     for (t_s = local_s - ZONE_MAX_OFFSET_S; t_s <= local_s - ZONE_MIN_OFFSET_S; t_s = span.until_s) {

@@ -128,7 +128,7 @@ static int64_t day_in_year(const struct zone_day *day, int64_t year)
         return first + day->n;
     if (day->kind == ZONE_DAY_JULIAN) /* as if there were no 29 February */
         return first + day->n - 1 + (day->n >= 60 && rv_date_month_days(year, 2) == 29);
-    days = first + (day->n - weekday_of_days(first) + 7) % 7 + (day->week - 1) * 7;
+    days = first + (day->n - calendar_weekday_of_days(first) + 7) % 7 + (day->week - 1) * 7;
     return days >= first + rv_date_month_days(year, day->month) ? days - 7 : days;
 }
 
@@ -153,7 +153,7 @@ struct zone_span calendar_zone_rule_span(const struct zone_rule *rule, int64_t t
         return span;
     /* A change can be a week and a day outside of its year. The end comes first: where daylight-saving time ends as it
      * begins again, it does not end. */
-    year = rv_date_of_days(floor_div(t_s, RV_S_PER_DAY)).year;
+    year = rv_date_of_days(calendar_floor_div(t_s, RV_S_PER_DAY)).year;
     for (int64_t y = year - 2; y <= year + 2; y++) {
         fit(&span, t_s, day_in_year(&rule->end, y) * RV_S_PER_DAY + rule->end.time_s - rule->dst_s, rule->std_s);
         fit(&span, t_s, day_in_year(&rule->start, y) * RV_S_PER_DAY + rule->start.time_s - rule->std_s, rule->dst_s);

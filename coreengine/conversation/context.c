@@ -176,9 +176,9 @@ struct rv_context rv_context_child(const struct rv_context *parent, const char *
 {
     struct rv_context child = *parent;
 
-    if (rv_has_text(agent))
+    if (conversation_has_text(agent))
         child.agent_schema_uri = agent;
-    if (rv_has_text(model))
+    if (conversation_has_text(model))
         child.default_model = model;
     return child;
 }
@@ -201,7 +201,7 @@ void rv_context_write_json(const struct rv_context *c, rv_jw *w)
     for (size_t i = 0; i < RV_N_CONTEXT_MEMBERS; i++) {
         const char *text = text_of(c, &conversation_context_members[i]);
 
-        if (rv_has_text(text))
+        if (conversation_has_text(text))
             rv_jw_kv_text(w, conversation_context_members[i].name, text);
     }
     if (c->is_eval)
@@ -224,7 +224,7 @@ static int read_member(const char *key, json_object *value, struct rv_context *c
     if (!m)
         return RV_FAIL(err, RV_E_INVALID, "unknown member \"%.*s\"", RV_STR_ARG(rv_utf8_cut(rv_str_of(key), 64)));
     rc = conversation_text_of_json(value, key, &text, err);
-    if (rc == 0 && rv_has_text(text))
+    if (rc == 0 && conversation_has_text(text))
         *conversation_context_slot(c, m) = text;
     return rc;
 }
@@ -291,7 +291,7 @@ static int override(rv_arena *room, const char *text, const char *what, const ch
 {
     int rc;
 
-    if (!rv_has_text(text))
+    if (!conversation_has_text(text))
         return 0;
     rc = check_text(rv_str_of(text), what, RV_CONTEXT_MAX_TEXT, false, err);
     return rc < 0 ? rc : keep(room, rv_str_of(text), out, err);
@@ -303,11 +303,11 @@ static int authenticated(const struct rv_context_source *from, rv_arena *room, s
     const char *user = from->auth_user_id;
     int rc;
 
-    if (!rv_has_text(user) && rv_has_text(from->auth_email)) {
+    if (!conversation_has_text(user) && conversation_has_text(from->auth_email)) {
         rv_user_id_of_email(rv_str_of(from->auth_email), id);
         user = id;
     }
-    if (rv_has_text(user))
+    if (conversation_has_text(user))
         c->user_email = NULL; /* what the request claims of another address must not stand beside it */
     rc = override(room, user, "authenticated user", &c->user_id, err);
     if (rc == 0)

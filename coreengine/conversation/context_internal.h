@@ -18,7 +18,7 @@ extern const struct rv_context_member conversation_context_members[RV_N_CONTEXT_
 
 const char **conversation_context_slot(struct rv_context *c, const struct rv_context_member *m);
 
-static inline bool rv_has_text(const char *text)
+static inline bool conversation_has_text(const char *text)
 {
     return text && text[0] != '\0';
 }

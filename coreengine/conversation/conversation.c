@@ -247,7 +247,7 @@ void rv_conversation_write_json(const struct rv_conversation *c, rv_jw *w)
     rv_jw_obj(w);
     rv_jw_key(w, "context");
     rv_context_write_json(&c->context, w);
-    if (rv_has_text(c->session_name))
+    if (conversation_has_text(c->session_name))
         rv_jw_kv_str(w, "session_name", conversation_session_name_of(c));
     write_metadata(c->session_metadata, w);
     if (c->has_routing) {
@@ -305,7 +305,7 @@ static int read_session_name(json_object *v, struct read_one *to, rv_err **err)
 
     if (rc == 0 && rv_str_of(text).len > RV_CONVERSATION_MAX_NAME)
         return RV_FAIL(err, RV_E_INVALID, "session_name has more than %d bytes", RV_CONVERSATION_MAX_NAME);
-    return rc == 0 && rv_has_text(text) ? keep(to, text, &to->c.session_name, err) : rc;
+    return rc == 0 && conversation_has_text(text) ? keep(to, text, &to->c.session_name, err) : rc;
 }
 
 static int read_metadata(json_object *v, struct read_one *to, rv_err **err)

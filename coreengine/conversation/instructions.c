@@ -201,7 +201,7 @@ static void write_session(rv_buf *out, const struct rv_conversation *c, bool can
 {
     bool has_metadata = conversation_metadata_has_shown(c->session_metadata);
 
-    if (!rv_has_text(c->session_name) && !has_metadata)
+    if (!conversation_has_text(c->session_name) && !has_metadata)
         return;
     rv_buf_puts(out, "\n\n## Session Context");
     line(out, "Session: ", conversation_session_name_of(c));
@@ -250,7 +250,7 @@ void rv_instructions_write(const struct rv_conversation *c, const char *agent, b
     if (c->has_routing)
         write_routing(out, &c->routing);
     for (size_t i = 0; i < c->n_sections; i++) {
-        if (!rv_has_text(c->sections[i]))
+        if (!conversation_has_text(c->sections[i]))
             continue;
         rv_buf_puts(out, "\n\n");
         rv_buf_puts(out, c->sections[i]);

@@ -87,7 +87,7 @@ struct due_queue {
     size_t n, cap;
 };
 /** NULL: empty. */
-static inline struct call *rv_due_top(const struct due_queue *q)
+static inline struct call *engine_due_top(const struct due_queue *q)
 {
     return q->n ? q->items[0] : NULL;
 }

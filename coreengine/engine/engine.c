@@ -391,7 +391,7 @@ static bool let_happen(rv_engine *e)
     engine_leases_tick(e);
     if (cancel_asked(e))
         return true;
-    struct call *c = rv_due_top(&e->due);
+    struct call *c = engine_due_top(&e->due);
     if (!c)
         return any;
     if (e->opts.virtual_time) {
@@ -420,7 +420,7 @@ static bool engine_turn(rv_engine *e)
 /* How long until something is due; RV_NEVER: only a message from outside can wake the engine. */
 static int64_t due_in_us(const rv_engine *e)
 {
-    const struct call *c = rv_due_top(&e->due);
+    const struct call *c = engine_due_top(&e->due);
     int64_t due_us = c ? c->due_us : RV_NEVER, renew_us = engine_leases_due_us(e), ask_us = engine_services_due_us(e);
 
     renew_us = renew_us < ask_us ? renew_us : ask_us;

@@ -23,7 +23,7 @@ static int answer_now(const struct service_call *c, rv_buf *text, rv_err **err)
     int rc = rv_buf_check(text, "answer of a service", err);
 
     if (rc == 0)
-        rv_service_answer(c->e, c->id, text, NULL);
+        engine_service_answer(c->e, c->id, text, NULL);
     rv_buf_fini(text);
     return rc;
 }
@@ -125,7 +125,7 @@ static int publish(const struct service_call *c, rv_err **err)
         return rc;
     c->x->n_published++;
     engine_observe_unkept(c->x, RV_EMIT_CUSTOM, rv_buf_str(&line));
-    rv_service_answer(c->e, c->id, NULL, NULL);
+    engine_service_answer(c->e, c->id, NULL, NULL);
     return 0;
 }
 

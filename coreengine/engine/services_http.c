@@ -225,7 +225,7 @@ static void finish(struct fetch *f, rv_err *why)
         RV_IGNORE(rv_buf_check(&out, "answer of a request", &why), "the error says it");
     }
     fetch_free(f);
-    rv_service_answer(e, id, &out, why);
+    engine_service_answer(e, id, &out, why);
     rv_buf_fini(&out);
 }
 

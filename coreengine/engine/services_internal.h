@@ -77,7 +77,7 @@ struct service_call {
     json_object *args; /* borrowed */
 };
 /** Answer with what was written, or why not (taken). */
-static inline void rv_service_answer(const rv_engine *e, uint64_t id, const rv_buf *text, rv_err *why)
+static inline void engine_service_answer(const rv_engine *e, uint64_t id, const rv_buf *text, rv_err *why)
 {
     rv_bus_answer(e->services->bus, id, text ? rv_buf_str(text) : RV_STR_LIT("{}"), why);
 }

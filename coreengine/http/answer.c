@@ -59,7 +59,7 @@ static const char *date_of(rv_httpd *s)
     static const char *const days[] = {"Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"};
     static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                          "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-    int64_t now_s = rv_httpd_now(s) / RV_US_PER_S;
+    int64_t now_s = httpd_now(s) / RV_US_PER_S;
 
     if (s->date_s != now_s || s->date[0] == '\0') {
         struct rv_date d = rv_date_of_days(now_s / 86400);
@@ -355,7 +355,7 @@ void httpd_exchange_heartbeat(rv_httpd_exchange *x)
     if (httpd_out_unsent(x->c) == 0) /* else there is something to read */
         put_chunk(x, &RV_STR_LIT(":\n\n"), 1);
     else
-        x->c->spoke_us = rv_httpd_now(x->s);
+        x->c->spoke_us = httpd_now(x->s);
 }
 
 static bool is_event_id(rv_str s)

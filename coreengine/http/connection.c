@@ -197,7 +197,7 @@ static void linger(struct rv_conn *c)
 
     c->state = RV_CONN_LINGER;
     c->ends_stream = false;
-    c->since_us = rv_httpd_now(c->s);
+    c->since_us = httpd_now(c->s);
     c->is_shut = true;
     if (c->tls)
         tls_end(c->tls);
@@ -216,7 +216,7 @@ static void linger(struct rv_conn *c)
 static void begin_head(struct rv_conn *c)
 {
     c->state = RV_CONN_HEAD;
-    c->since_us = rv_httpd_now(c->s);
+    c->since_us = httpd_now(c->s);
     c->is_used = true;
     c->has_spoken = false;
     c->n_excess = 0;
@@ -328,7 +328,7 @@ static bool begin_body(struct rv_conn *c, const llhttp_t *parser)
     c->body->is_chunked = c->x->head.is_chunked;
     c->body->bytes = RV_BUF_INIT(c->x->plan.max_body);
     c->state = RV_CONN_BODY;
-    c->since_us = rv_httpd_now(c->s);
+    c->since_us = httpd_now(c->s);
     httpd_conn_arm(c);
     return true;
 }
@@ -394,7 +394,7 @@ static void read_head(struct rv_conn *c, rv_str bytes)
     struct rv_httpd_fault why;
 
     if (!c->has_spoken && c->is_used) {
-        c->since_us = rv_httpd_now(c->s);
+        c->since_us = httpd_now(c->s);
         c->has_spoken = true;
         httpd_conn_arm(c);
     }
@@ -457,7 +457,7 @@ void httpd_conn_input(struct rv_conn *c, rv_str bytes)
 
 void httpd_conn_send(struct rv_conn *c, const rv_str *v, size_t n, rv_str last, enum rv_body_owner owner)
 {
-    c->spoke_us = rv_httpd_now(c->s);
+    c->spoke_us = httpd_now(c->s);
     if (!c->tls) {
         httpd_out_raw(c, v, n, last, owner);
         return;
@@ -534,7 +534,7 @@ static void link_in(struct rv_conn *c)
     s->counts.connections++;
     c->state = RV_CONN_HEAD;
     c->in = RV_BUF_INIT(s->o.limits.max_head + RV_HTTPD_READ_BYTES);
-    c->since_us = rv_httpd_now(s);
+    c->since_us = httpd_now(s);
     httpd_conn_arm(c);
     start_reading(c);
 }

@@ -47,7 +47,7 @@ rv_httpd_exchange *httpd_exchange_new(struct rv_conn *c, const struct rv_head *h
     name(x);
     x->plan.max_body = s->o.limits.max_body;
     x->is_mute = head && head->req.method == RV_METHOD_HEAD;
-    x->start_us = rv_httpd_now(s);
+    x->start_us = httpd_now(s);
     x->next = s->exchanges;
     if (x->next)
         x->next->prev = x;
@@ -107,7 +107,7 @@ static void log_access(rv_httpd_exchange *x, bool was_cut)
                                    .bytes_in = x->n_body,
                                    .bytes_out = x->n_out,
                                    .start_us = x->start_us,
-                                   .took_us = rv_httpd_now(x->s) - x->start_us};
+                                   .took_us = httpd_now(x->s) - x->start_us};
 
     if (x->is_streaming)
         x->s->counts.streams--;

@@ -277,7 +277,7 @@ RV_MUST_CHECK bool tls_read(struct rv_tls *t, rv_str bytes);
 void tls_write(struct rv_tls *t, const rv_str *v, size_t n, rv_str last);
 void tls_end(struct rv_tls *t); /* say farewell */
 
-static inline int64_t rv_httpd_now(const rv_httpd *s)
+static inline int64_t httpd_now(const rv_httpd *s)
 {
     return s->o.clock.now_us(s->o.clock.self);
 }

@@ -164,7 +164,7 @@ static void begin_waiting(struct rv_conn *c)
     if (!c->out)
         return;
     if (c->stall_us == 0) {
-        c->stall_us = rv_httpd_now(c->s);
+        c->stall_us = httpd_now(c->s);
         c->stall_base = c->n_sent - httpd_out_unsent(c);
         httpd_conn_arm(c);
     }

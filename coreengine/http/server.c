@@ -23,7 +23,7 @@ static bool owes_accept(const rv_httpd *s)
 
 static int64_t next_us(const rv_httpd *s)
 {
-    int64_t next = httpd_wheel_next_us(s->wheel), retry = rv_httpd_now(s) + ACCEPT_US;
+    int64_t next = httpd_wheel_next_us(s->wheel), retry = httpd_now(s) + ACCEPT_US;
 
     if (s->is_draining && s->conns && s->deadline_us < next)
         next = s->deadline_us;
@@ -40,7 +40,7 @@ static void on_timer(uv_timer_t *timer)
 
 void httpd_arm(rv_httpd *s)
 {
-    int64_t next = next_us(s), now = rv_httpd_now(s);
+    int64_t next = next_us(s), now = httpd_now(s);
     uint64_t ms = next <= now ? 0 : (uint64_t)(next - now + 999) / 1000;
 
     if (s->is_freed || next >= s->timer_us)
@@ -148,7 +148,7 @@ int rv_httpd_new(const struct rv_httpd_opts *opts, rv_httpd **out, rv_err **err)
         free_memory(s);
         return RV_FAIL(err, RV_E_NOMEM, "make a server");
     }
-    httpd_wheel_init(s->wheel, rv_httpd_now(s));
+    httpd_wheel_init(s->wheel, httpd_now(s));
     uv_timer_init(s->loop, &s->timer);
     uv_idle_init(s->loop, &s->idle);
     s->timer.data = s->idle.data = s;
@@ -401,7 +401,7 @@ int rv_httpd_reload(rv_httpd *s, rv_err **err)
 
 void rv_httpd_drain(rv_httpd *s, int64_t grace_us, void (*done)(void *self), void *self)
 {
-    s->deadline_us = rv_httpd_now(s) + grace_us;
+    s->deadline_us = httpd_now(s) + grace_us;
     if (s->is_draining) {
         httpd_arm(s);
         return;
@@ -427,7 +427,7 @@ static void end_all(rv_httpd *s)
     bool is_last = s->is_past_deadline;
 
     s->is_past_deadline = true;
-    s->deadline_us = is_last ? RV_NEVER : rv_httpd_now(s) + FLUSH_US;
+    s->deadline_us = is_last ? RV_NEVER : httpd_now(s) + FLUSH_US;
     for (struct rv_conn *c = s->conns, *next; c; c = next) {
         next = c->next;
         if (is_last || c->state == RV_CONN_HEAD)
@@ -439,7 +439,7 @@ static void end_all(rv_httpd *s)
 
 void rv_httpd_tick(rv_httpd *s)
 {
-    int64_t now = rv_httpd_now(s);
+    int64_t now = httpd_now(s);
     struct rv_wheel_entry *e;
 
     while ((e = httpd_wheel_pop(s->wheel, now)))

@@ -32,26 +32,26 @@ static const char *first_of(const char *a, const char *b, const char *c, const c
 
 bool rv_artifact_is_wrapped(json_object *value)
 {
-    return rv_artifact_text(value, "artifact_id") && rv_artifact_object(value, "artifact") &&
-           rv_artifact_object(value, "_metadata");
+    return plan_artifact_text(value, "artifact_id") && plan_artifact_object(value, "artifact") &&
+           plan_artifact_object(value, "_metadata");
 }
 
 /* A1, A2 */
 static void find(const struct rv_artifact_source *s, struct found *f, struct rv_artifact *out)
 {
-    json_object *provenance = rv_artifact_object(rv_artifact_object(s->result, "_meta"),
-                                                 s->provenance ? s->provenance : RV_ARTIFACT_PROVENANCE);
+    json_object *provenance = plan_artifact_object(plan_artifact_object(s->result, "_meta"),
+                                                   s->provenance ? s->provenance : RV_ARTIFACT_PROVENANCE);
 
     json_object_object_get_ex(s->result, "structuredContent", &f->structured);
-    f->metadata = rv_artifact_object(f->structured, "_metadata");
+    f->metadata = plan_artifact_object(f->structured, "_metadata");
     out->payload = f->structured;
     out->form = RV_ARTIFACT_BARE;
-    if (rv_artifact_text(provenance, "artifact_id"))
+    if (plan_artifact_text(provenance, "artifact_id"))
         f->provenance = provenance;
     if (rv_artifact_is_wrapped(f->structured)) {
         out->form = RV_ARTIFACT_WRAPPER;
         f->wrapper = f->structured;
-        out->payload = rv_artifact_object(f->structured, "artifact");
+        out->payload = plan_artifact_object(f->structured, "artifact");
     } else if (f->provenance) {
         out->form = RV_ARTIFACT_WITH_META;
     }
@@ -61,7 +61,7 @@ static void find(const struct rv_artifact_source *s, struct found *f, struct rv_
 static const char *id_of(const struct rv_artifact_source *s, const struct found *f)
 {
     const char *id =
-        f->wrapper ? rv_artifact_text(f->wrapper, "artifact_id") : rv_artifact_text(f->provenance, "artifact_id");
+        f->wrapper ? plan_artifact_text(f->wrapper, "artifact_id") : plan_artifact_text(f->provenance, "artifact_id");
 
     return id ? id : s->fresh_id;
 }
@@ -69,19 +69,20 @@ static const char *id_of(const struct rv_artifact_source *s, const struct found 
 /* A5 */
 static const char *execution_of(const struct rv_artifact_source *s, const struct found *f)
 {
-    const char *id =
-        first_of(rv_artifact_text(f->wrapper, "mcp_execution_id"), rv_artifact_text(f->metadata, "mcp_execution_id"),
-                 rv_artifact_text(f->provenance, "mcp_execution_id"), NULL);
+    const char *id = first_of(plan_artifact_text(f->wrapper, "mcp_execution_id"),
+                              plan_artifact_text(f->metadata, "mcp_execution_id"),
+                              plan_artifact_text(f->provenance, "mcp_execution_id"), NULL);
 
-    return first_of(id, rv_artifact_text(f->metadata, "execution_id"), rv_artifact_text(f->provenance, "execution_id"),
-                    s->context.execution_id);
+    return first_of(id, plan_artifact_text(f->metadata, "execution_id"),
+                    plan_artifact_text(f->provenance, "execution_id"), s->context.execution_id);
 }
 
 /* A6 */
 static const char *skill_of(const struct rv_artifact_source *s, const struct found *f, json_object *payload)
 {
-    const char *id = first_of(rv_artifact_text(payload, "skill_id"), rv_artifact_text(f->wrapper, "skill_id"),
-                              rv_artifact_text(f->metadata, "skill_id"), rv_artifact_text(f->provenance, "skill_id"));
+    const char *id =
+        first_of(plan_artifact_text(payload, "skill_id"), plan_artifact_text(f->wrapper, "skill_id"),
+                 plan_artifact_text(f->metadata, "skill_id"), plan_artifact_text(f->provenance, "skill_id"));
 
     return id ? id : s->context.skill_id;
 }
@@ -187,17 +188,17 @@ static void add_metadata(struct rv_json_build *b, const struct rv_artifact_sourc
     plan_artifact_add_hints(b, m, out->type, s->schema);
     add_text(b, m, "mcp_execution_id", execution_of(s, f));
     if (s->schema)
-        rv_artifact_share(b, m, "mcp_schema", s->schema);
+        plan_artifact_share(b, m, "mcp_schema", s->schema);
     if (s->is_internal)
         rv_json_build(b, m, "is_internal", json_object_new_boolean(true));
     rv_json_build_text(b, m, "tool_name", s->tool);
     rv_json_build_int(b, m, "execution_index", (int64_t)s->index);
     add_text(b, m, "skill_id", skill_of(s, f, out->payload));
     add_text(b, m, "skill_name",
-             first_of(rv_artifact_text(f->metadata, "skill_name"), rv_artifact_text(f->provenance, "skill_name"),
+             first_of(plan_artifact_text(f->metadata, "skill_name"), plan_artifact_text(f->provenance, "skill_name"),
                       s->context.skill_name, NULL));
     if (s->extensions)
-        rv_artifact_share(b, m, "extensions", s->extensions);
+        plan_artifact_share(b, m, "extensions", s->extensions);
     if (b->rc == 0 && add_fingerprint(b, m, s->tool, s->arguments) < 0)
         b->rc = RV_E_NOMEM;
 }
@@ -214,12 +215,12 @@ static void add_structured(struct rv_json_build *b, json_object *payload, json_o
     json_object *part = new_part(b, parts);
 
     if (json_object_is_type(payload, json_type_object)) {
-        rv_artifact_share(b, part, "data", payload);
+        plan_artifact_share(b, part, "data", payload);
     } else if (json_object_is_type(payload, json_type_array)) {
         json_object *data = rv_json_build(b, part, "data", json_object_new_object());
-        rv_artifact_share(b, data, "items", payload);
+        plan_artifact_share(b, data, "items", payload);
     } else if (json_object_is_type(payload, json_type_string)) {
-        rv_artifact_share(b, part, "text", payload);
+        plan_artifact_share(b, part, "text", payload);
     } else {
         rv_buf text = RV_BUF_INIT(1000); /* a number, true or false */
         rv_json_write(payload, &text);
@@ -238,7 +239,7 @@ static void add_file(struct rv_json_build *b, json_object *block, const char *co
 
     for (size_t i = 0; i < n; i++)
         if (json_object_object_get_ex(block, names[i][0], &value) && json_object_is_type(value, json_type_string))
-            rv_artifact_share(b, file, names[i][1], value);
+            plan_artifact_share(b, file, names[i][1], value);
 }
 
 /* false: the block cannot be read. */
@@ -251,7 +252,7 @@ static bool add_block(struct rv_json_build *b, const char *type, json_object *bl
 
     if (strcmp(type, "text") == 0 && rv_json_is_text(rv_json_member(block, "text"))) {
         json_object_object_get_ex(block, "text", &text);
-        rv_artifact_share(b, new_part(b, parts), "text", text);
+        plan_artifact_share(b, new_part(b, parts), "text", text);
     } else if ((strcmp(type, "image") == 0 || strcmp(type, "audio") == 0) &&
                rv_json_is_text(rv_json_member(block, "data"))) {
         add_file(b, block, media, RV_COUNT(media), parts);
@@ -259,7 +260,7 @@ static bool add_block(struct rv_json_build *b, const char *type, json_object *bl
         add_file(b, block, link, RV_COUNT(link), parts);
     } else if (strcmp(type, "resource") == 0 && rv_json_is_text(rv_json_member(resource, "text"))) {
         json_object_object_get_ex(resource, "text", &text);
-        rv_artifact_share(b, new_part(b, parts), "text", text);
+        plan_artifact_share(b, new_part(b, parts), "text", text);
     } else if (strcmp(type, "resource") == 0 && rv_json_is_text(rv_json_member(resource, "blob"))) {
         add_file(b, resource, blob, RV_COUNT(blob), parts);
     } else {
@@ -311,10 +312,10 @@ static int build(const struct rv_artifact_source *s, struct rv_artifact *out, rv
         return 0;
     }
     struct needed needed[] = {
-        {"context_id", first_of(s->context.context_id, rv_artifact_text(f.metadata, "context_id"),
-                                rv_artifact_text(f.provenance, "context_id"), NULL)},
-        {"task_id", first_of(s->context.task_id, rv_artifact_text(f.metadata, "task_id"),
-                             rv_artifact_text(f.provenance, "task_id"), NULL)},
+        {"context_id", first_of(s->context.context_id, plan_artifact_text(f.metadata, "context_id"),
+                                plan_artifact_text(f.provenance, "context_id"), NULL)},
+        {"task_id", first_of(s->context.task_id, plan_artifact_text(f.metadata, "task_id"),
+                             plan_artifact_text(f.provenance, "task_id"), NULL)},
         {"created_at", s->created_at},
     };
     const char *id = id_of(s, &f);

@@ -5,13 +5,13 @@
 #include "coreengine/plan/artifact.h"
 
 /* The object under a key, if that is one in an object; else NULL. */
-static inline json_object *rv_artifact_object(json_object *from, const char *key)
+static inline json_object *plan_artifact_object(json_object *from, const char *key)
 {
     return json_object_is_type(from, json_type_object) ? rv_json_get_obj(from, key) : NULL;
 }
 
 /* The text under a key of an object; NULL: there is none, or it is empty. */
-static inline const char *rv_artifact_text(json_object *from, const char *key)
+static inline const char *plan_artifact_text(json_object *from, const char *key)
 {
     const char *text = NULL;
 
@@ -21,7 +21,7 @@ static inline const char *rv_artifact_text(json_object *from, const char *key)
 }
 
 /* Add another reference to a value, which may be NULL: null. */
-static inline void rv_artifact_share(struct rv_json_build *b, json_object *to, const char *key, json_object *value)
+static inline void plan_artifact_share(struct rv_json_build *b, json_object *to, const char *key, json_object *value)
 {
     if (b->rc == 0)
         b->rc = key ? rv_json_set_ref(to, key, value, b->err) : rv_json_push_ref(to, value, b->err);

@@ -13,7 +13,7 @@ static bool has(json_object *from, const char *key)
 
 static bool is_typed(json_object *schema, const char *type)
 {
-    const char *text = rv_artifact_text(schema, "type");
+    const char *text = plan_artifact_text(schema, "type");
 
     return text && strcmp(text, type) == 0;
 }
@@ -33,37 +33,37 @@ static const char *unless_cli(const char *tag)
 /* What the schema says by its tag. */
 static const char *tag_of_schema(json_object *schema)
 {
-    const char *tag = rv_artifact_text(schema, "x-artifact-type");
+    const char *tag = plan_artifact_text(schema, "x-artifact-type");
 
     if (!tag)
-        tag = rv_artifact_text(rv_artifact_object(rv_artifact_object(schema, "properties"), "artifact"),
-                               "x-artifact-type");
+        tag = plan_artifact_text(plan_artifact_object(plan_artifact_object(schema, "properties"), "artifact"),
+                                 "x-artifact-type");
     return unless_cli(tag);
 }
 
 /* What the schema says by its form. */
 static const char *form_of_schema(json_object *schema)
 {
-    json_object *properties = rv_artifact_object(schema, "properties");
+    json_object *properties = plan_artifact_object(schema, "properties");
 
-    if (is_typed(schema, "array") && is_typed(rv_artifact_object(schema, "items"), "object"))
+    if (is_typed(schema, "array") && is_typed(plan_artifact_object(schema, "items"), "object"))
         return "table";
-    if (is_typed(rv_artifact_object(properties, "fields"), "array"))
+    if (is_typed(plan_artifact_object(properties, "fields"), "array"))
         return "form";
     return has(properties, "labels") && has(properties, "datasets") ? "chart" : NULL;
 }
 
 static const char *tag_of_payload(json_object *payload)
 {
-    json_object *artifact = rv_artifact_object(payload, "artifact");
-    const char *tag = rv_artifact_text(payload, "x-artifact-type");
+    json_object *artifact = plan_artifact_object(payload, "artifact");
+    const char *tag = plan_artifact_text(payload, "x-artifact-type");
 
     if (!tag)
-        tag = rv_artifact_text(payload, "artifact_type");
+        tag = plan_artifact_text(payload, "artifact_type");
     if (!tag)
-        tag = rv_artifact_text(artifact, "x-artifact-type");
+        tag = plan_artifact_text(artifact, "x-artifact-type");
     if (!tag)
-        tag = rv_artifact_text(rv_artifact_object(artifact, "card"), "x-artifact-type");
+        tag = plan_artifact_text(plan_artifact_object(artifact, "card"), "x-artifact-type");
     return unless_cli(tag);
 }
 
@@ -98,15 +98,16 @@ void plan_artifact_infer(json_object *schema, json_object *payload, char type[RV
 /* The hints that the schema gives, of itself or of its artifact. */
 static json_object *given_hints(json_object *schema, const char *key)
 {
-    json_object *hints = rv_artifact_object(schema, key);
+    json_object *hints = plan_artifact_object(schema, key);
 
     return hints ? hints
-                 : rv_artifact_object(rv_artifact_object(rv_artifact_object(schema, "properties"), "artifact"), key);
+                 : plan_artifact_object(plan_artifact_object(plan_artifact_object(schema, "properties"), "artifact"),
+                                        key);
 }
 
 static void add_table(struct rv_json_build *b, json_object *hints, json_object *schema)
 {
-    json_object *properties = rv_artifact_object(rv_artifact_object(schema, "items"), "properties");
+    json_object *properties = plan_artifact_object(plan_artifact_object(schema, "items"), "properties");
 
     if (!properties)
         return;
@@ -126,7 +127,7 @@ static const char *input_of(json_object *property)
     static const struct {
         const char *format, *input;
     } formats[] = {{"email", "email"}, {"date", "date"}, {"date-time", "datetime"}, {"password", "password"}};
-    const char *format = rv_artifact_text(property, "format");
+    const char *format = plan_artifact_text(property, "format");
 
     for (size_t i = 0; format && i < RV_COUNT(formats); i++)
         if (strcmp(format, formats[i].format) == 0)
@@ -142,7 +143,7 @@ static const char *input_of(json_object *property)
 
 static void add_form(struct rv_json_build *b, json_object *hints, json_object *schema)
 {
-    json_object *properties = rv_artifact_object(schema, "properties"), *value = NULL;
+    json_object *properties = plan_artifact_object(schema, "properties"), *value = NULL;
 
     if (!properties)
         return;
@@ -152,12 +153,12 @@ static void add_form(struct rv_json_build *b, json_object *hints, json_object *s
         rv_json_build_text(b, field, "name", name);
         rv_json_build_text(b, field, "label", name);
         rv_json_build_text(b, field, "type", input_of(property));
-        if (rv_artifact_text(property, "description"))
-            rv_json_build_text(b, field, "help_text", rv_artifact_text(property, "description"));
+        if (plan_artifact_text(property, "description"))
+            rv_json_build_text(b, field, "help_text", plan_artifact_text(property, "description"));
         if (has(property, "enum") && json_object_object_get_ex(property, "enum", &value))
-            rv_artifact_share(b, field, "options", value);
+            plan_artifact_share(b, field, "options", value);
         if (has(property, "default") && json_object_object_get_ex(property, "default", &value))
-            rv_artifact_share(b, field, "default", value);
+            plan_artifact_share(b, field, "default", value);
     }
     rv_json_build_text(b, hints, "layout", "vertical");
 }
@@ -175,7 +176,7 @@ void plan_artifact_add_hints(struct rv_json_build *b, json_object *metadata, con
         return;
     json_object *given = given_hints(schema, rows[i].key);
     if (given) {
-        rv_artifact_share(b, metadata, "rendering_hints", given);
+        plan_artifact_share(b, metadata, "rendering_hints", given);
         return;
     }
     json_object *hints = rv_json_build(b, metadata, "rendering_hints", json_object_new_object());

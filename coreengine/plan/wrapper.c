@@ -22,7 +22,7 @@ int rv_artifact_build_schema(json_object *artifact, json_object **out, rv_err **
     json_object *id = plan_typed_schema(&b, properties, "artifact_id", "string");
     rv_json_build_text(&b, id, "description", "the id of the artifact");
     if (artifact) {
-        rv_artifact_share(&b, properties, "artifact", artifact);
+        plan_artifact_share(&b, properties, "artifact", artifact);
     } else {
         json_object *any = plan_typed_schema(&b, properties, "artifact", "object");
         rv_json_build_text(&b, any, "description", "the artifact");
@@ -88,7 +88,7 @@ int rv_artifact_wrap(const struct rv_artifact_made *made, const struct rv_artifa
     rv_json_build_text(&b, structured, "artifact_id", made->id);
     if (context->execution_id && context->execution_id[0])
         rv_json_build_text(&b, structured, "mcp_execution_id", context->execution_id);
-    rv_artifact_share(&b, structured, "artifact", made->artifact);
+    plan_artifact_share(&b, structured, "artifact", made->artifact);
     add_metadata(&b, rv_json_build(&b, structured, "_metadata", json_object_new_object()), made->tool, made->at,
                  context);
     json_object *meta = rv_json_build(&b, root, "_meta", json_object_new_object());

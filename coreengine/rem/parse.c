@@ -259,7 +259,7 @@ static int set(struct parser *p, const struct clause *c, const struct rem_word *
 
 static const struct clause *clause_of(enum rv_rem_mode mode, const struct rem_word *w)
 {
-    for (size_t i = 0; rv_rem_is_plain(w) && i < RV_COUNT(clauses); i++)
+    for (size_t i = 0; rem_is_plain(w) && i < RV_COUNT(clauses); i++)
         if (clauses[i].in & IN(mode) && clauses[i].word && rem_is_word(w->text, clauses[i].word))
             return &clauses[i];
     return NULL;

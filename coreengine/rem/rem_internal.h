@@ -45,7 +45,7 @@ struct rem_words {
 };
 /** The words of a part of the source. */
 RV_MUST_CHECK int rem_split(const struct rem_source *s, rv_str part, struct rem_words *out);
-static inline bool rv_rem_is_plain(const struct rem_word *w)
+static inline bool rem_is_plain(const struct rem_word *w)
 {
     return w->first_quote == SIZE_MAX;
 }

@@ -101,7 +101,7 @@ bool rem_sql_is_reserved(rv_str word)
 
 bool rem_sql_is(const struct sql *p, size_t i, const char *word)
 {
-    const struct sql_token *t = rv_rem_sql_at(p, i);
+    const struct sql_token *t = rem_sql_at(p, i);
 
     return t->kind == SQL_WORD ? rem_is_word(t->value, word) : t->kind == SQL_OP && rv_str_is(t->value, word);
 }
@@ -122,7 +122,7 @@ int rem_sql_expect(struct sql *p, const char *word)
 int rem_sql_not_portable(const struct sql *p, size_t token, const char *portable)
 {
     int rc = SQL_FAIL(p, token, RV_REM_NOT_PORTABLE, "\"%.*s\" is not in the subset of SQL",
-                      REM_QUOTE(rv_rem_sql_at(p, token)->raw));
+                      REM_QUOTE(rem_sql_at(p, token)->raw));
 
     rv_err_set_hint(p->s.err, "%s", portable);
     return rc;
@@ -130,13 +130,13 @@ int rem_sql_not_portable(const struct sql *p, size_t token, const char *portable
 
 int rem_sql_unexpected(const struct sql *p, const char *what)
 {
-    const struct sql_token *t = rv_rem_sql_peek(p);
+    const struct sql_token *t = rem_sql_peek(p);
     int rc;
 
     if (t->kind == SQL_END)
         return SQL_FAIL(p, p->pos, RV_REM_SQL_SYNTAX, "the statement ends where %s should stand", what);
     if (t->kind == SQL_OP && rv_str_is(t->value, ";")) {
-        if (rv_rem_sql_at(p, p->pos + 1)->kind == SQL_END)
+        if (rem_sql_at(p, p->pos + 1)->kind == SQL_END)
             return SQL_FAIL(p, p->pos, RV_REM_SQL_SYNTAX, "the statement ends where %s should stand", what);
         rc = SQL_FAIL(p, p->pos + 1, RV_REM_MANY_STATEMENTS, "a second statement begins here");
         rv_err_set_hint(p->s.err, "send one statement at a time");
@@ -156,7 +156,7 @@ int rem_sql_unexpected(const struct sql *p, const char *what)
 int rem_sql_name(struct sql *p, const char *what, rv_str *out)
 {
     static const char *const catalogs[] = {"pg_", "sqlite_", "information_schema", "_pg", "fts5", "rv_"};
-    const struct sql_token *t = rv_rem_sql_peek(p);
+    const struct sql_token *t = rem_sql_peek(p);
     int rc;
 
     if (t->kind != SQL_NAME && (t->kind != SQL_WORD || rem_sql_is_reserved(t->value)))
@@ -410,7 +410,7 @@ static int check_refs(struct sql *p)
         near[n_near++] = columns.items[i].ptr; /* static, with their NUL */
     for (size_t i = 0; rc == 0 && i < p->n_refs; i++) {
         const struct sql_ref *r = &p->refs[i];
-        rv_str name = rv_rem_sql_at(p, r->token)->value;
+        rv_str name = rem_sql_at(p, r->token)->value;
         const char *hint;
         if (r->is_qualifier ? rem_sql_has_name(&p->sources, name)
                             : rem_sql_has_name(&columns, name) || rem_sql_has_name(&p->aliases, name))
@@ -419,7 +419,7 @@ static int check_refs(struct sql *p)
                       "\"%.*s\" is not a %s of this statement", REM_QUOTE(name), r->is_qualifier ? "table" : "column");
         if (!r->is_qualifier && (hint = rv_nearest(name, near, n_near)))
             rv_err_set_hint(p->s.err, "did you mean %s?", hint);
-        else if (!r->is_qualifier && rv_rem_sql_at(p, r->token)->kind == SQL_NAME)
+        else if (!r->is_qualifier && rem_sql_at(p, r->token)->kind == SQL_NAME)
             rv_err_set_hint(p->s.err, "a text is written in single quotes");
     }
     return rc;
@@ -428,7 +428,7 @@ static int check_refs(struct sql *p)
 static int check_strict(struct sql *p, struct rv_rem_sql *out)
 {
     static const char *const reading[] = {"SELECT", "WITH", "VALUES"};
-    const struct sql_token *first = rv_rem_sql_peek(p);
+    const struct sql_token *first = rem_sql_peek(p);
     size_t end;
     int rc;
 
@@ -437,7 +437,7 @@ static int check_strict(struct sql *p, struct rv_rem_sql *out)
         p->pos = 1;
         if (p->opts->backend == RV_REM_SQLITE)
             p->tokens[0].instead = "EXPLAIN QUERY PLAN";
-        first = rv_rem_sql_peek(p);
+        first = rem_sql_peek(p);
     } else if (rem_sql_is(p, 0, "EXPLAIN")) {
         rc = SQL_FAIL(p, 0, RV_REM_NOT_A_QUERY,
                       "EXPLAIN is only for operators: it shows the sizes of other users' data");
@@ -454,7 +454,7 @@ static int check_strict(struct sql *p, struct rv_rem_sql *out)
         return rc;
     end = p->pos;
     RV_IGNORE(!rem_sql_take(p, ";"), "it may be left out");
-    if (rv_rem_sql_peek(p)->kind != SQL_END) {
+    if (rem_sql_peek(p)->kind != SQL_END) {
         p->pos = end;
         return rem_sql_unexpected(p, "the end of the statement");
     }
@@ -486,10 +486,10 @@ static int check_compat(struct sql *p, struct rv_rem_sql *out)
         return rc;
     }
     for (size_t i = 0; i < p->n; i++) {
-        if (rem_sql_is(p, i, "DELETE") && rem_sql_is(p, i + 1, "FROM") && rv_rem_sql_at(p, i + 2)->kind == SQL_WORD &&
-            (rem_sql_is(p, i + 3, ";") || rv_rem_sql_at(p, i + 3)->kind == SQL_END))
+        if (rem_sql_is(p, i, "DELETE") && rem_sql_is(p, i + 1, "FROM") && rem_sql_at(p, i + 2)->kind == SQL_WORD &&
+            (rem_sql_is(p, i + 3, ";") || rem_sql_at(p, i + 3)->kind == SQL_END))
             return SQL_FAIL(p, i, RV_REM_DELETE_WITHOUT_WHERE, "DELETE without WHERE clause is not allowed.");
-        if (rem_sql_is(p, i, ";") && rv_rem_sql_at(p, i + 1)->kind != SQL_END)
+        if (rem_sql_is(p, i, ";") && rem_sql_at(p, i + 1)->kind != SQL_END)
             return SQL_FAIL(p, i + 1, RV_REM_MANY_STATEMENTS, "a second statement begins here");
     }
     out->text = text;

@@ -105,7 +105,7 @@ struct call {
 static int unknown(struct sql *p, size_t at)
 {
     const char *names[RV_COUNT(functions)], *near;
-    rv_str name = rv_rem_sql_at(p, at)->value;
+    rv_str name = rem_sql_at(p, at)->value;
     int rc;
 
     for (size_t i = 0; i < RV_COUNT(functions); i++)
@@ -187,7 +187,7 @@ static int read_tail(struct sql *p, const struct call *c)
 static int check_count(struct sql *p, const struct call *c, const char *portable)
 {
     const struct sql_operand *o = &c->args[1];
-    rv_str n = rv_rem_sql_at(p, o->first)->value;
+    rv_str n = rem_sql_at(p, o->first)->value;
 
     if (o->form == SQL_LITERAL && o->type == SQL_NUM && n.len < 10 && strspn(n.ptr, "0123456789") >= n.len)
         return 0;
@@ -216,7 +216,7 @@ static int truncate_time(struct sql *p, struct call *c, bool *failed)
         return rem_sql_not_portable(p, o->first, "truncate a time, not its date");
     for (size_t i = 0; i < RV_COUNT(units); i++) {
         if (unit->form != SQL_LITERAL || unit->type != SQL_TEXT ||
-            !rem_is_word(rv_rem_sql_at(p, unit->first)->value, units[i].unit))
+            !rem_is_word(rem_sql_at(p, unit->first)->value, units[i].unit))
             continue;
         *failed = false;
         p->tokens[c->first].instead = "(substr";
@@ -233,7 +233,7 @@ static int read_literal_time(struct sql *p, struct sql_operand *o)
     bool is_date;
 
     if (o->form != SQL_LITERAL || o->type != SQL_TEXT ||
-        !rem_sql_read_time(rv_rem_sql_at(p, o->first)->value, &o->us, &is_date))
+        !rem_sql_read_time(rem_sql_at(p, o->first)->value, &o->us, &is_date))
         return 0;
     return rem_sql_write_time(p, o, false);
 }
@@ -272,7 +272,7 @@ static int adapt_part(struct sql *p, struct call *c)
         return rc;
     if (is_left)
         return rem_sql_after(p, c->args[0].last, ", 1");
-    rv_str n = rv_rem_sql_at(p, c->args[1].first)->value;
+    rv_str n = rem_sql_at(p, c->args[1].first)->value;
     count = strspn(n.ptr, "0") >= n.len ? "1, 0" /* -0 would be the whole text */
                                         : rem_sql_print(p, "-%.*s", RV_STR_ARG(n));
     if (!count)

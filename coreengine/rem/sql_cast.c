@@ -44,7 +44,7 @@ static size_t match_type(const struct sql *p, const char *words)
 
     for (const char *w = words; w; n++) {
         const char *blank = strchr(w, ' ');
-        const struct sql_token *t = rv_rem_sql_at(p, p->pos + n);
+        const struct sql_token *t = rem_sql_at(p, p->pos + n);
         size_t len = blank ? (size_t)(blank - w) : strlen(w);
         if (t->kind != SQL_WORD || t->value.len != len || strncasecmp(t->value.ptr, w, len) != 0)
             return 0;
@@ -121,7 +121,7 @@ static int to_time(struct sql *p, struct sql_operand *o, bool to_date)
     int rc = 0;
 
     if (!o->has_us && o->form == SQL_LITERAL && o->type == SQL_TEXT) {
-        const struct sql_token *t = rv_rem_sql_at(p, o->first);
+        const struct sql_token *t = rem_sql_at(p, o->first);
         if (!rem_sql_read_time(t->value, &o->us, &reads_date)) {
             rc = SQL_FAIL(p, o->first, RV_REM_BAD_NUMBER, "\"%.*s\" is not a time", REM_QUOTE(t->value));
             rv_err_set_hint(p->s.err, "write a time such as '2026-01-31' or '2026-01-31T09:30:00Z'");
@@ -186,7 +186,7 @@ int rem_sql_cast(struct sql *p, struct sql_operand *o)
     for (; type < RV_COUNT(types) && !(n = match_type(p, types[type].words));)
         type++;
     if (type == RV_COUNT(types))
-        return rv_rem_sql_peek(p)->kind == SQL_WORD
+        return rem_sql_peek(p)->kind == SQL_WORD
                    ? rem_sql_not_portable(p, p->pos, "the types are text, int, float, date, timestamptz and json")
                    : rem_sql_unexpected(p, "a type");
     if (rem_sql_is(p, p->pos + n, "("))
@@ -218,7 +218,7 @@ static const char *path_of(struct sql *p, const struct sql_token *t, bool minus)
 
 static int check_step(const struct sql *p, size_t at, bool minus)
 {
-    const struct sql_token *t = rv_rem_sql_at(p, at);
+    const struct sql_token *t = rem_sql_at(p, at);
 
     if (t->kind != SQL_STRING && t->kind != SQL_NUMBER)
         return rem_sql_not_portable(p, at, "a step is a literal: metadata ->> 'key', or a number for a list");
@@ -258,7 +258,7 @@ int rem_sql_json_step(struct sql *p, struct sql_operand *o)
     o->is_json = !to_text;
     o->type = to_text ? SQL_TEXT : SQL_JSON;
     if (is_sqlite) {
-        if (!(path = path_of(p, rv_rem_sql_at(p, at), minus)))
+        if (!(path = path_of(p, rem_sql_at(p, at), minus)))
             return rem_no_memory(&p->s);
         if (minus)
             p->tokens[op + 1].instead = "";

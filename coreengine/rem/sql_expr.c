@@ -44,7 +44,7 @@ static int read_column(struct sql *p, struct sql_operand *out)
         rc = rem_sql_name(p, "the name of a column", &name);
         if (rc == 0 && (rem_sql_is(p, p->pos, ".") || rem_sql_is(p, p->pos, "(")))
             rc = SQL_FAIL(p, first, RV_REM_DENIED_NAME, "\"%.*s\" is the name of a schema: tables have none",
-                          REM_QUOTE(rv_rem_sql_at(p, first)->raw));
+                          REM_QUOTE(rem_sql_at(p, first)->raw));
     }
     if (rc < 0)
         return rc;
@@ -158,11 +158,11 @@ static int read_typed_literal(struct sql *p, struct sql_operand *out)
         return 0;
     }
     *out = operand(first, first + 1, SQL_PRIMARY, SQL_TIME);
-    if (rem_sql_read_time(rv_rem_sql_at(p, first + 1)->value, &out->us, &reads_date))
+    if (rem_sql_read_time(rem_sql_at(p, first + 1)->value, &out->us, &reads_date))
         return rem_sql_write_time(p, out, is_date);
     return SQL_FAIL(p, first + 1, RV_REM_BAD_NUMBER,
                     "\"%.*s\" is not a time such as 2026-01-31 or 2026-01-31T09:30:00Z",
-                    REM_QUOTE(rv_rem_sql_at(p, first + 1)->value));
+                    REM_QUOTE(rem_sql_at(p, first + 1)->value));
 }
 
 static int read_exists(struct sql *p, struct sql_operand *out)
@@ -189,7 +189,7 @@ static int read_word(struct sql *p, struct sql_operand *out)
             return 0;
         }
     for (size_t i = 0; i < RV_COUNT(typed); i++)
-        if (rem_sql_is(p, first, typed[i]) && rv_rem_sql_at(p, first + 1)->kind == SQL_STRING)
+        if (rem_sql_is(p, first, typed[i]) && rem_sql_at(p, first + 1)->kind == SQL_STRING)
             return read_typed_literal(p, out);
     if (rem_sql_is(p, first, "CURRENT_TIMESTAMP") || rem_sql_is(p, first, "CURRENT_DATE")) {
         p->pos++;
@@ -209,7 +209,7 @@ static int read_word(struct sql *p, struct sql_operand *out)
 
 static int read_primary(struct sql *p, struct sql_operand *out)
 {
-    const struct sql_token *t = rv_rem_sql_peek(p);
+    const struct sql_token *t = rem_sql_peek(p);
 
     if (t->kind == SQL_STRING || t->kind == SQL_NUMBER) {
         *out = operand(p->pos, p->pos, SQL_LITERAL, t->kind == SQL_STRING ? SQL_TEXT : SQL_NUM);
@@ -228,7 +228,7 @@ static int read_primary(struct sql *p, struct sql_operand *out)
 /* COLLATE "C": comparing bytes, which SQLite calls BINARY. */
 static int read_collate(struct sql *p, struct sql_operand *o)
 {
-    struct sql_token *t = rv_rem_sql_at(p, ++p->pos);
+    struct sql_token *t = rem_sql_at(p, ++p->pos);
 
     if (t->kind != SQL_NAME || !rv_str_is(t->value, "C"))
         return rem_sql_not_portable(p, p->pos, "write COLLATE \"C\", or compare lower(...) for any case");
@@ -283,7 +283,7 @@ static int read_unary(struct sql *p, struct sql_operand *out)
 static int add_to_time(struct sql *p, struct sql_operand *a, const struct sql_operand *b, int sign)
 {
     bool is_date = a->type == SQL_DATE;
-    rv_str n = rv_rem_sql_at(p, b->first)->value;
+    rv_str n = rem_sql_at(p, b->first)->value;
     int rc;
 
     if (b->type == SQL_INTERVAL) {

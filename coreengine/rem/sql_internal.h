@@ -71,15 +71,15 @@ struct sql_operand {
     rv_str name;      /* of the column of a result, as PostgreSQL names it; ptr NULL: it has none */
 };
 
-static inline struct sql_token *rv_rem_sql_at(const struct sql *p, size_t i) /* the end, behind it */
+static inline struct sql_token *rem_sql_at(const struct sql *p, size_t i) /* the end, behind it */
 {
     return &p->tokens[i < p->n ? i : p->n - 1];
 }
-static inline struct sql_token *rv_rem_sql_peek(const struct sql *p)
+static inline struct sql_token *rem_sql_peek(const struct sql *p)
 {
-    return rv_rem_sql_at(p, p->pos);
+    return rem_sql_at(p, p->pos);
 }
-#define SQL_FAIL(p, i, code, ...) REM_FAIL(&(p)->s, rv_rem_sql_at((p), (i))->raw.ptr, (code), __VA_ARGS__)
+#define SQL_FAIL(p, i, code, ...) REM_FAIL(&(p)->s, rem_sql_at((p), (i))->raw.ptr, (code), __VA_ARGS__)
 
 /* --- sql_lex.c --- */
 

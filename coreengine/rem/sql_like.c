@@ -7,7 +7,7 @@
 /* A pattern must not end with its escape character: SQLite reads it as itself, PostgreSQL fails. */
 static int check_end(const struct sql *p, const struct sql_operand *pattern, char escape)
 {
-    rv_str text = rv_rem_sql_at(p, pattern->first)->value;
+    rv_str text = rem_sql_at(p, pattern->first)->value;
     size_t n = 0;
 
     while (n < text.len && text.ptr[text.len - 1 - n] == escape)
@@ -48,7 +48,7 @@ static int read_escape(struct sql *p, bool keep, char *out)
 
     if (!rem_sql_is(p, p->pos, "ESCAPE"))
         return 0;
-    t = rv_rem_sql_at(p, p->pos + 1);
+    t = rem_sql_at(p, p->pos + 1);
     if (t->kind != SQL_STRING || t->value.len != 1 || (t->value.ptr[0] & 0x80) || strchr("%_", t->value.ptr[0]))
         return rem_sql_not_portable(p, p->pos + 1, "write one character behind ESCAPE, such as '!'");
     *out = t->value.ptr[0];
@@ -74,7 +74,7 @@ static int like_sqlite(struct sql *p, size_t verb, const struct sql_operand *pat
         return rem_sql_wrap(p, pattern, GLOB_OPEN, GLOB_CLOSE);
     if ((rc = check_end(p, pattern, escape)) < 0)
         return rc;
-    glob = to_glob(p, rv_rem_sql_at(p, pattern->first)->value, escape);
+    glob = to_glob(p, rem_sql_at(p, pattern->first)->value, escape);
     if (!glob)
         return rem_no_memory(&p->s);
     rem_sql_replace(p, pattern->first, pattern->last, glob);

@@ -34,7 +34,7 @@ static const char *quote_lower(struct sql *p, rv_str name, bool fold)
 static int read_alias(struct sql *p, const struct sql_operand *o, struct sql_names *taken)
 {
     bool has_as = rem_sql_take(p, "AS"), is_new = true;
-    struct sql_token *t = rv_rem_sql_peek(p);
+    struct sql_token *t = rem_sql_peek(p);
     rv_str name = o->name.ptr ? o->name : RV_STR_LIT("?column?");
     const char *text;
     int rc = 0;
@@ -101,7 +101,7 @@ static int unknown_table(struct sql *p, size_t at)
 {
     const char *names[64], *near;
     size_t n = 0;
-    rv_str name = rv_rem_sql_at(p, at)->value;
+    rv_str name = rem_sql_at(p, at)->value;
     rv_buf all = RV_BUF_INIT(4096);
     int rc;
 
@@ -121,7 +121,7 @@ static int unknown_table(struct sql *p, size_t at)
 /* A name as PostgreSQL compares it: lower case, unless it is quoted. */
 static int exact_name(struct sql *p, size_t at, rv_str *out)
 {
-    const struct sql_token *t = rv_rem_sql_at(p, at);
+    const struct sql_token *t = rem_sql_at(p, at);
     char *lower;
 
     *out = t->value;
@@ -149,8 +149,8 @@ static int is_part(struct sql *p, size_t at, bool *out)
 
 static int use_table(struct sql *p, size_t at)
 {
-    rv_str name = rv_rem_sql_at(p, at)->value;
-    bool is_quoted = rv_rem_sql_at(p, at)->kind == SQL_NAME, is_known;
+    rv_str name = rem_sql_at(p, at)->value;
+    bool is_quoted = rem_sql_at(p, at)->kind == SQL_NAME, is_known;
     int rc = is_part(p, at, &is_known);
 
     if (rc < 0 || is_known)
@@ -171,12 +171,12 @@ static int use_table(struct sql *p, size_t at)
 /* [AS] alias */
 static int read_source_alias(struct sql *p, bool is_required)
 {
-    const struct sql_token *t = rv_rem_sql_peek(p);
+    const struct sql_token *t = rem_sql_peek(p);
     bool has_as = rem_sql_take(p, "AS");
     rv_str name;
     int rc;
 
-    t = rv_rem_sql_peek(p);
+    t = rem_sql_peek(p);
     if (!has_as && t->kind != SQL_NAME && (t->kind != SQL_WORD || rem_sql_is_reserved(t->value)))
         return is_required ? rem_sql_not_portable(p, p->pos, "name the subquery: (SELECT ...) AS part") : 0;
     rc = rem_sql_name(p, "a name for the table", &name);
@@ -366,7 +366,7 @@ static int read_limit(struct sql *p)
 
     for (size_t i = 0; i < RV_COUNT(words); i++) {
         size_t at = p->pos;
-        const struct sql_token *n = rv_rem_sql_at(p, at + 1);
+        const struct sql_token *n = rem_sql_at(p, at + 1);
         if (!rem_sql_take(p, words[i]))
             continue;
         if (n->kind != SQL_NUMBER || strspn(n->value.ptr, "0123456789") < n->value.len || n->value.len > 15)

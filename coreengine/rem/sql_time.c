@@ -68,7 +68,7 @@ static int match_one(struct sql *p, const struct sql_operand *column, struct sql
     if ((column->type != SQL_TIME && column->type != SQL_DATE) || column->has_us)
         return 0;
     if (o->form == SQL_LITERAL && o->type == SQL_TEXT && o->first == o->last &&
-        rem_sql_read_time(rv_rem_sql_at(p, o->first)->value, &o->us, &reads_date))
+        rem_sql_read_time(rem_sql_at(p, o->first)->value, &o->us, &reads_date))
         o->has_us = true;
     return o->has_us ? rem_sql_write_time(p, o, is_date) : 0;
 }
@@ -150,7 +150,7 @@ static int64_t add_months(int64_t us, int64_t months)
 
 int rem_sql_add_interval(struct sql *p, const struct sql_operand *interval, int sign, int64_t *us)
 {
-    const struct sql_token *t = rv_rem_sql_at(p, interval->first);
+    const struct sql_token *t = rem_sql_at(p, interval->first);
     rv_str text, unit_behind = {NULL, 0};
     int64_t result = *us, min_us = rv_date_days(1, 1, 1) * RV_US_PER_DAY,
             max_us = rv_date_days(10000, 1, 1) * RV_US_PER_DAY;
@@ -158,7 +158,7 @@ int rem_sql_add_interval(struct sql *p, const struct sql_operand *interval, int 
 
     if (t->kind == SQL_WORD) { /* INTERVAL '1 day', INTERVAL '1' DAY */
         if (interval->last == interval->first + 2)
-            unit_behind = rv_rem_sql_at(p, interval->last)->value;
+            unit_behind = rem_sql_at(p, interval->last)->value;
         t++;
     }
     text = rv_str_trim(t->value);

@@ -135,7 +135,7 @@ void run_bound_write(enum rv_reason reason, int64_t most, const char *stage, rv_
         return;
     case RV_REASON_MAX_VISITS:
         rv_buf_printf(out, "stage \"%.*s\" was visited as often as its max_visits (%" PRId64 ") allows",
-                      RV_STR_ARG(rv_run_shown(stage)), most);
+                      RV_STR_ARG(run_shown(stage)), most);
         return;
     case RV_REASON_NONE:
     case RV_REASON_COMPLETED:

@@ -224,13 +224,13 @@ static int arrive(rv_run *run, struct branch *b, int stage, struct rv_effects *o
     }
     return run_stop(run, RV_RUN_FAILED, RV_REASON_JOIN, out, err,
                     "stage \"%.*s\" is a join, and no group that it could join is open here",
-                    RV_STR_ARG(rv_run_shown(name)));
+                    RV_STR_ARG(run_shown(name)));
 }
 
 static int unknown_stage(rv_run *run, struct branch *b, struct rv_effects *out, rv_err **err)
 {
     return run_stop(run, RV_RUN_FAILED, RV_REASON_TOOL_FAILED, out, err, "unknown stage \"%.*s\"",
-                    RV_STR_ARG(rv_run_shown(rv_envelope_fields(b->env)->current_stage)));
+                    RV_STR_ARG(run_shown(rv_envelope_fields(b->env)->current_stage)));
 }
 
 static bool is_at_join(const rv_run *run, const struct branch *b, int stage)
@@ -417,7 +417,7 @@ static int after_visit(rv_run *run, struct branch *b, struct rv_effects *out, rv
     run_work_free(work);
     if (is_main || !run->finished)
         b->asked_by = rv_envelope_has_interrupt(b->env) ? from : -1;
-    if (!is_main && !run->finished && rv_branch_asks(b))
+    if (!is_main && !run->finished && run_branch_asks(b))
         run->n_asked++;
     return rc;
 }
@@ -435,7 +435,7 @@ static int move(rv_run *run, struct branch *b, struct rv_effects *out, rv_err **
             return 0;
         if (b->work)
             rc = after_visit(run, b, out, err);
-        else if (run->halt.is_set || (b->group && rv_branch_asks(b)))
+        else if (run->halt.is_set || (b->group && run_branch_asks(b)))
             return 0;
         else
             rc = next_step(run, b, out, err);
@@ -528,7 +528,7 @@ int run_branch_cancel(rv_run *run, struct branch *b, const char *why, json_objec
         rc = cancel_opened(run, b, why, partials, out, err);
     else if (b->work)
         rc = cancel_visit(run, b, why, partials, out, err);
-    else if (rv_branch_asks(b))
+    else if (run_branch_asks(b))
         rc = give_up(run, b, why, out, err);
     else if (b->state == BRANCH_ALIVE && run->shared.rules >= RV_RULES_9) /* its question was denied just now */
         rc = run_give_up_waiting(run, b, why, out, err);

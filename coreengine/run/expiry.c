@@ -22,7 +22,7 @@ static const rv_envelope *due_in(rv_run *run, int64_t now_us, rv_str *id, int64_
         rv_str one;
         int64_t at_us;
 
-        if (!rv_branch_asks(b) || !rv_envelope_find_due_ask(b->env, now_us, &one, &at_us) ||
+        if (!run_branch_asks(b) || !rv_envelope_find_due_ask(b->env, now_us, &one, &at_us) ||
             (found && at_us >= *expired_us))
             continue;
         found = b->env;
@@ -52,7 +52,7 @@ int64_t rv_run_next_expiry(rv_run *run)
     if (is_paused(run))
         return rv_envelope_next_expiry(run->env);
     for (struct branch *b = run->finished ? NULL : questions_first(run); b; b = run_branch_next(b)) {
-        int64_t at_us = rv_branch_asks(b) ? rv_envelope_next_expiry(b->env) : 0;
+        int64_t at_us = run_branch_asks(b) ? rv_envelope_next_expiry(b->env) : 0;
 
         next_us = at_us && (!next_us || at_us < next_us) ? at_us : next_us;
     }

@@ -10,7 +10,7 @@ struct branch *questions_first(rv_run *run)
 {
     struct branch *b = run->main.opened ? run_branch_next(&run->main) : NULL;
 
-    while (b && !rv_branch_asks(b))
+    while (b && !run_branch_asks(b))
         b = run_branch_next(b);
     return b;
 }
@@ -21,7 +21,7 @@ static struct branch *find(rv_run *run, rv_str id)
     struct branch *b = questions_first(run);
 
     for (; b && id.ptr; b = run_branch_next(b))
-        if (rv_branch_asks(b) && rv_str_is(id, rv_envelope_interrupt(b->env).id))
+        if (run_branch_asks(b) && rv_str_is(id, rv_envelope_interrupt(b->env).id))
             break;
     return b;
 }
@@ -62,7 +62,7 @@ static void name_open(rv_run *run, rv_buf *out)
     const char *sep = "waiting: ";
 
     for (struct branch *b = questions_first(run); b; b = run_branch_next(b))
-        if (rv_branch_asks(b)) {
+        if (run_branch_asks(b)) {
             rv_buf_printf(out, "%s%.40s", sep, rv_envelope_interrupt(b->env).id);
             sep = ", ";
         }
@@ -207,7 +207,7 @@ int questions_show(rv_run *run, rv_err **err)
     int rc = 0;
 
     for (struct branch *b = questions_first(run); b && rc == 0; b = run_branch_next(b))
-        if (rv_branch_asks(b)) {
+        if (run_branch_asks(b)) {
             int stage = b->asked_by;
             const char *name =
                 stage >= 0 ? run->pipeline->agents[stage].name : rv_envelope_fields(b->env)->current_stage;
@@ -269,7 +269,7 @@ const rv_envelope *rv_run_question_envelope_at(rv_run *run, size_t i, const char
     struct branch *b = questions_first(run);
 
     for (; b; b = run_branch_next(b))
-        if (rv_branch_asks(b) && i-- == 0)
+        if (run_branch_asks(b) && i-- == 0)
             break;
     if (!b)
         return NULL;

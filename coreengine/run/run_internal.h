@@ -129,7 +129,7 @@ struct rv_run {
 };
 
 /** A stage's name in a message. */
-static inline rv_str rv_run_shown(const char *stage)
+static inline rv_str run_shown(const char *stage)
 {
     return rv_utf8_cut(rv_str_of(stage), 200);
 }
@@ -192,7 +192,7 @@ void run_branch_worked(rv_run *run, struct branch *b, struct left before);
 RV_MUST_CHECK int run_branch_begin(rv_run *run, struct branch *b, struct rv_effects *out, rv_err **err);
 /** The next one in list order, those that wait for a group before its branches; NULL after the last one. */
 struct branch *run_branch_next(struct branch *b);
-static inline bool rv_branch_asks(const struct branch *b)
+static inline bool run_branch_asks(const struct branch *b)
 {
     return b->state == BRANCH_ALIVE && !b->opened && !b->work && rv_envelope_has_interrupt(b->env);
 }

@@ -59,8 +59,8 @@ static int stop_at_edge(rv_run *run, struct branch *b, const struct edge *e, con
     rv_buf text = RV_BUF_INIT(RV_JSON_MAX_BYTES);
     int rc = rv_envelope_set_stage(b->env, RV_STR_LIT(RV_STAGE_END), err);
 
-    rv_buf_printf(&text, "edge %.*s -> %.*s %s", RV_STR_ARG(rv_run_shown(run->pipeline->agents[e->from].name)),
-                  RV_STR_ARG(rv_run_shown(run->pipeline->agents[e->to].name)), why);
+    rv_buf_printf(&text, "edge %.*s -> %.*s %s", RV_STR_ARG(run_shown(run->pipeline->agents[e->from].name)),
+                  RV_STR_ARG(run_shown(run->pipeline->agents[e->to].name)), why);
     if (rc == 0)
         rc = rv_buf_check(&text, "reason", err);
     if (rc == 0)

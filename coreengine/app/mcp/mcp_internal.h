@@ -243,7 +243,7 @@ RV_MUST_CHECK int app_mcp_prompt_get(const struct rv_app_mcp_opts *opts, const s
 RV_MUST_CHECK int app_mcp_complete(const struct rv_app_mcp_at *at, json_object *params, json_object **out,
                                    rv_err **err);
 
-static inline bool mcp_may(const struct rv_app_mcp_at *at, enum rv_app_mcp_right right)
+static inline bool app_mcp_may(const struct rv_app_mcp_at *at, enum rv_app_mcp_right right)
 {
     return !at->may || at->may(at->self, right);
 }

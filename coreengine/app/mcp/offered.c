@@ -42,7 +42,7 @@ int app_mcp_pipelines_each(const struct rv_app_mcp_opts *opts, const struct rv_a
 {
     struct walk w = {opts, at, each, self};
 
-    if (!mcp_may(at, RV_APP_MCP_RUNS))
+    if (!app_mcp_may(at, RV_APP_MCP_RUNS))
         return 0;
     return rv_app_list_pipelines(opts->pipelines, look_into, &w, err);
 }

@@ -100,16 +100,16 @@ int app_mcp_offers_list(const struct rv_app_mcp_opts *opts, const struct rv_app_
     int rc = 0;
 
     *out = (struct offers){NULL, 0, 0};
-    if (mcp_may(at, RV_APP_MCP_DATA))
+    if (app_mcp_may(at, RV_APP_MCP_DATA))
         rc = add(&l, OFFER_QUERY, "", "query", NULL, err);
-    if (rc == 0 && mcp_may(at, RV_APP_MCP_RUNS)) {
+    if (rc == 0 && app_mcp_may(at, RV_APP_MCP_RUNS)) {
         rc = add(&l, OFFER_ANSWER, "", "answer_run", NULL, err);
         if (rc == 0)
             rc = rv_app_list_pipelines(opts->pipelines, add_pipeline, &l, err);
         for (size_t i = 0; i < opts->n_tools && rc == 0; i++)
             rc = add(&l, OFFER_TOOL, "", strchr(opts->tools[i], ':') + 1, opts->tools[i], err);
     }
-    if (rc == 0 && opts->agents && mcp_may(at, RV_APP_MCP_CHAT))
+    if (rc == 0 && opts->agents && app_mcp_may(at, RV_APP_MCP_CHAT))
         rc = rv_agents_list(at->sources->agents, &at->app->scope, add_agent, &l, err);
     if (rc < 0)
         app_mcp_offers_fini(out);

@@ -125,7 +125,7 @@ int app_mcp_resources_list(const struct rv_app_mcp_opts *opts, const struct rv_a
     *has_more = offered.has_more;
     if (rc == MCP_FOUND)
         return 0;
-    if (rc < 0 || !mcp_may(at, RV_APP_MCP_SESSIONS))
+    if (rc < 0 || !app_mcp_may(at, RV_APP_MCP_SESSIONS))
         return rc;
     rc = rv_store_list_sessions(at->sources->store, &at->app->scope, &filter, add_session, &l, err);
     if (rc == 0)
@@ -150,9 +150,9 @@ int app_mcp_templates_list(const struct rv_app_mcp_opts *opts, const struct rv_a
     struct offering offered = {.list = list, .has_inputs = true};
     struct rv_json_build b = {.err = err};
 
-    if (mcp_may(at, RV_APP_MCP_SESSIONS))
+    if (app_mcp_may(at, RV_APP_MCP_SESSIONS))
         add_template(&b, list, SESSIONS "{id}", "session", "a session with its messages");
-    if (mcp_may(at, RV_APP_MCP_DATA))
+    if (app_mcp_may(at, RV_APP_MCP_DATA))
         add_template(&b, list, ENTITIES "{kind}/{key}", "entity", "an entity by its id, name or key");
     if (b.rc < 0)
         return b.rc;
@@ -199,12 +199,12 @@ static int write_resource(const struct rv_app_mcp_at *at, rv_str uri, rv_buf *ou
     int rc = RV_E_NOT_FOUND;
 
     if (uri.len > sizeof sessions - 1 && memcmp(uri.ptr, sessions, sizeof sessions - 1) == 0 &&
-        mcp_may(at, RV_APP_MCP_SESSIONS)) {
+        app_mcp_may(at, RV_APP_MCP_SESSIONS)) {
         char *id = app_mcp_uri_decode((rv_str){uri.ptr + sizeof sessions - 1, uri.len - sizeof sessions + 1});
         rc = id ? write_session(at, id, out, err) : rc;
         free(id);
     } else if (uri.len > sizeof entities - 1 && memcmp(uri.ptr, entities, sizeof entities - 1) == 0 &&
-               mcp_may(at, RV_APP_MCP_DATA)) {
+               app_mcp_may(at, RV_APP_MCP_DATA)) {
         rv_str rest = {uri.ptr + sizeof entities - 1, uri.len - sizeof entities + 1};
         const char *slash = memchr(rest.ptr, '/', rest.len);
         size_t n = slash ? (size_t)(slash - rest.ptr) : 0;
@@ -290,7 +290,7 @@ int app_mcp_complete(const struct rv_app_mcp_at *at, json_object *params, json_o
     const char *type = rv_json_text_or(rv_json_get_obj(params, "ref"), "type", NULL);
     const char *name = rv_json_text_or(argument, "name", NULL);
     const struct filling f = {rv_json_str(value), values};
-    if (b.rc == 0 && strcmp(type, "ref/resource") == 0 && strcmp(name, "kind") == 0 && mcp_may(at, RV_APP_MCP_DATA))
+    if (b.rc == 0 && strcmp(type, "ref/resource") == 0 && strcmp(name, "kind") == 0 && app_mcp_may(at, RV_APP_MCP_DATA))
         b.rc = complete_kind(&f, err);
     rv_json_build(&b, completion, "hasMore", b.rc < 0 ? NULL : json_object_new_boolean(false));
     if (b.rc < 0)

@@ -297,7 +297,7 @@ int app_mcp_task_do(const struct rv_app_mcp_at *at, const struct rv_mcp_order *o
     struct rv_run_row row;
     rv_err *why = NULL;
 
-    if (!mcp_may(at, t->kind == OFFER_AGENT ? RV_APP_MCP_CHAT : RV_APP_MCP_RUNS))
+    if (!app_mcp_may(at, t->kind == OFFER_AGENT ? RV_APP_MCP_CHAT : RV_APP_MCP_RUNS))
         return RV_FAIL(err, RV_E_NOT_FOUND, "unknown task: its run is not there, or it is of another user");
     int rc = rv_store_get_run(at->sources->store, &at->app->scope, t->run, &row, &why);
 

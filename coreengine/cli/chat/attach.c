@@ -286,7 +286,7 @@ static int find_attached(void *self, const struct rv_message *m, rv_err **err)
 
 static int attach_again(struct rv_cli_chat *c, rv_err **err)
 {
-    const struct rv_store_scope scope = rv_cli_chat_scope(c);
+    const struct rv_store_scope scope = cli_chat_scope(c);
     const struct rv_message_filter newest = {.newest_first = true};
     json_object *found = NULL;
     rv_err *cause = NULL;

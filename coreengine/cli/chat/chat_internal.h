@@ -39,7 +39,7 @@ struct rv_cli_chat {
  *  nothing changed. */
 RV_MUST_CHECK int cli_chat_enter(struct rv_cli_chat *c, const char *session, const char *agent, rv_err **err);
 /** Owner of these sessions; without a user: sessions without an owner. */
-static inline struct rv_store_scope rv_cli_chat_scope(const struct rv_cli_chat *c)
+static inline struct rv_store_scope cli_chat_scope(const struct rv_cli_chat *c)
 {
     struct rv_store_scope scope = c->cli->app.scope;
 

@@ -60,7 +60,7 @@ static int show_session(struct rv_cli_chat *c, const char *rest, rv_err **err)
 {
     if (rest[0]) { /* that one from now on */
         struct rv_session_row there = {0};
-        const struct rv_store_scope own = rv_cli_chat_scope(c);
+        const struct rv_store_scope own = cli_chat_scope(c);
         int found = rv_store_get_session(c->in.store, &own, rest, &there, err);
         rv_session_row_fini(&there);
         if (found == RV_E_NOT_FOUND)
@@ -71,7 +71,7 @@ static int show_session(struct rv_cli_chat *c, const char *rest, rv_err **err)
             cli_chat_header(c);
         return found;
     }
-    const struct rv_store_scope scope = rv_cli_chat_scope(c);
+    const struct rv_store_scope scope = cli_chat_scope(c);
     struct rv_session_row row = {0};
     rv_buf text = RV_BUF_INIT(1 << 20);
     rv_err *cause = NULL;
@@ -114,7 +114,7 @@ static int show_sessions(struct rv_cli_chat *c, const char *rest, rv_err **err)
 {
     static const struct rv_cli_column columns[] = {
         {"SESSION", 0, false}, {"NAME", 40, false}, {"AGENT", 24, false}, {"MESSAGES", 0, true}, {"AGE", 0, false}};
-    const struct rv_store_scope scope = rv_cli_chat_scope(c);
+    const struct rv_store_scope scope = cli_chat_scope(c);
     const struct rv_session_filter newest = {.limit = SHOWN_SESSIONS};
     rv_cli_table *table = cli_table_new(columns, RV_COUNT(columns));
     rv_buf text = RV_BUF_INIT(1 << 20);
@@ -226,7 +226,7 @@ static int take(void *self, const struct rv_message *m, rv_err **err)
 
 int cli_chat_history(struct rv_cli_chat *c, int64_t n, rv_err **err)
 {
-    const struct rv_store_scope scope = rv_cli_chat_scope(c);
+    const struct rv_store_scope scope = cli_chat_scope(c);
     const struct rv_message_filter newest = {.newest_first = true};
     struct rows *r = calloc(1, sizeof *r);
     rv_err *cause = NULL;
@@ -278,7 +278,7 @@ static void write_tool(const struct rv_catalog *catalog, const struct rv_agentdo
 
 static int show_tools(struct rv_cli_chat *c, const char *rest, rv_err **err)
 {
-    const struct rv_store_scope scope = rv_cli_chat_scope(c);
+    const struct rv_store_scope scope = cli_chat_scope(c);
     struct rv_catalog catalog = rv_plugins_catalog(c->in.loaded.plugins);
     rv_buf text = RV_BUF_INIT(1 << 20);
     struct rv_agents_found found;

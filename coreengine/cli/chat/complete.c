@@ -63,7 +63,7 @@ static void offer_files(const struct search *s)
 
 size_t cli_chat_complete(struct rv_cli_chat *c, rv_str text, void (*take)(void *self, rv_str word), void *self)
 {
-    const struct rv_store_scope scope = rv_cli_chat_scope(c);
+    const struct rv_store_scope scope = cli_chat_scope(c);
     const struct rv_session_filter newest = {.limit = MAX_SESSIONS};
     const char *blank = memchr(text.ptr, ' ', text.len);
     size_t head = blank ? (size_t)(blank - text.ptr) : text.len;

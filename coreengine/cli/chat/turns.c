@@ -41,7 +41,7 @@ static int take_row(void *self, const struct rv_message *m, rv_err **err)
 
 static int delete_rows(struct rv_cli_chat *c, const struct last_turn *t, rv_err **err)
 {
-    const struct rv_store_scope scope = rv_cli_chat_scope(c);
+    const struct rv_store_scope scope = cli_chat_scope(c);
     int rc = rv_store_begin(c->in.store, err);
 
     if (rc < 0)
@@ -54,7 +54,7 @@ static int delete_rows(struct rv_cli_chat *c, const struct last_turn *t, rv_err 
 
 int cli_chat_take_back(struct rv_cli_chat *c, rv_buf *said, json_object **attached, rv_err **err)
 {
-    const struct rv_store_scope scope = rv_cli_chat_scope(c);
+    const struct rv_store_scope scope = cli_chat_scope(c);
     const struct rv_message_filter newest = {.newest_first = true, .with_children = true, .for_agents = true};
     struct last_turn t = {.said = RV_BUF_INIT(RV_CLI_MAX_MESSAGE)};
     rv_err *cause = NULL;
@@ -136,7 +136,7 @@ static int count_row(void *self, const struct rv_message *m, rv_err **err)
 /* Turns that were taken back were paid for: they count. */
 static int count(struct rv_cli_chat *c, struct tally *t, rv_err **err)
 {
-    const struct rv_store_scope scope = rv_cli_chat_scope(c);
+    const struct rv_store_scope scope = cli_chat_scope(c);
     const struct rv_message_filter all = {.with_deleted = true, .told_us = 1};
     rv_err *cause = NULL;
     int rc = rv_store_read_messages(
@@ -267,7 +267,7 @@ static bool ends_with(const char *text, const char *end)
 
 int cli_chat_export(struct rv_cli_chat *c, const char *path, rv_err **err)
 {
-    const struct rv_store_scope scope = rv_cli_chat_scope(c);
+    const struct rv_store_scope scope = cli_chat_scope(c);
     const struct rv_message_filter all = {0};
     rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
     rv_jw w = rv_jw_on(&text);

@@ -214,7 +214,7 @@ int cli_chat_turn(struct rv_cli_chat *c, rv_str message, const struct rv_respons
 
 int cli_chat_enter(struct rv_cli_chat *c, const char *session, const char *agent, rv_err **err)
 {
-    const struct rv_store_scope own = rv_cli_chat_scope(c);
+    const struct rv_store_scope own = cli_chat_scope(c);
     struct rv_agents_found found;
     int rc = rv_app_chat_enter(&c->in, session, agent, err);
 

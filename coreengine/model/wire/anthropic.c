@@ -61,7 +61,7 @@ static int write_tools(json_object *tools, json_object *output_schema, rv_jw *w,
     for (size_t i = 0; rc == 0 && i < n; i++) {
         json_object *tool = json_object_array_get_idx(tools, i);
         if (json_object_is_type(tool, json_type_object))
-            rc = write_tool(rv_wire_text(tool, "name"), rv_wire_text(tool, "description"),
+            rc = write_tool(wire_text(tool, "name"), wire_text(tool, "description"),
                             rv_json_get_obj(tool, "parameters"), w, err);
         else
             rc = RV_FAIL(err, RV_E_INVALID, "tool %zu of the request is not an object", i + 1);
@@ -124,7 +124,7 @@ static int write_tools_of_before(const struct rv_wire_target *t, json_object *re
 
 static void write_tool_choice(const struct rv_wire_target *t, json_object *request, bool by_tool, rv_jw *w)
 {
-    rv_str choice = rv_wire_text(request, "tool_choice");
+    rv_str choice = wire_text(request, "tool_choice");
     bool is_forced = by_tool || rv_str_is(choice, "required"), is_none = rv_str_is(choice, "none");
     const char *type = is_none ? "none" : "auto";
 
@@ -204,7 +204,7 @@ static int close_schema(const struct rv_wire_target *t, json_object *request, st
     if (strict) {
         json_object_put(output->schema);
         output->schema = strict;
-    } else if (!t->no_tools && !rv_str_is(rv_wire_text(rv_json_get_obj(request, "output"), "via"), "native")) {
+    } else if (!t->no_tools && !rv_str_is(wire_text(rv_json_get_obj(request, "output"), "via"), "native")) {
         output->via = WIRE_VIA_TOOL;
     }
     return 0;

@@ -106,7 +106,7 @@ static void write_id(rv_jw *w, const char *key, rv_str id, size_t repeat)
 
 static int write_call(struct conversation *c, json_object *call, rv_err **err)
 {
-    rv_str id = rv_wire_text(call, "id");
+    rv_str id = wire_text(call, "id");
     struct pending *p = &c->calls[c->n_pending];
     int rc = rv_index_add(&c->ids, id, 1);
 
@@ -118,9 +118,9 @@ static int write_call(struct conversation *c, json_object *call, rv_err **err)
     rv_jw_obj(c->w);
     rv_jw_kv_text(c->w, "type", "tool_use");
     write_id(c->w, "id", id, p->repeat);
-    rv_jw_kv_str(c->w, "name", rv_wire_text(call, "name"));
+    rv_jw_kv_str(c->w, "name", wire_text(call, "name"));
     rv_jw_key(c->w, "input");
-    rc = wire_body_write_arguments(rv_wire_text(call, "arguments"), c->w, err);
+    rc = wire_body_write_arguments(wire_text(call, "arguments"), c->w, err);
     rv_jw_obj_end(c->w);
     return rc;
 }
@@ -133,7 +133,7 @@ static json_object *thinking_of(const struct conversation *c, json_object *messa
 
     if (!blocks || !json_object_array_length(blocks))
         return NULL;
-    return rv_str_is(rv_wire_text(opaque, "provider"), c->target->provider) ? blocks : NULL;
+    return rv_str_is(wire_text(opaque, "provider"), c->target->provider) ? blocks : NULL;
 }
 
 /* Everything in them is the provider's own. */
@@ -143,7 +143,7 @@ static void write_thinking(rv_jw *w, json_object *blocks)
 
     for (size_t i = 0; i < n; i++) {
         json_object *block = json_object_array_get_idx(blocks, i);
-        rv_str type = json_object_is_type(block, json_type_object) ? rv_wire_text(block, "type") : (rv_str){NULL, 0};
+        rv_str type = json_object_is_type(block, json_type_object) ? wire_text(block, "type") : (rv_str){NULL, 0};
         if (rv_str_is(type, "thinking") || rv_str_is(type, "redacted_thinking"))
             rv_jw_value(w, block);
     }
@@ -177,7 +177,7 @@ static int add_assistant(struct conversation *c, json_object *message, rv_str te
 
 static int add_result(struct conversation *c, json_object *message, rv_str text, rv_err **err)
 {
-    rv_str id = rv_wire_text(message, "tool_call_id");
+    rv_str id = wire_text(message, "tool_call_id");
     struct pending *p = NULL;
     bool is_error = false;
 

@@ -131,8 +131,8 @@ static int start_call(rv_wire_reader *r, int64_t index, json_object *block, rv_e
     c = wire_reader_call(r, index, &rc, err);
     if (!c)
         return rc;
-    rv_buf_add_str(&c->id, rv_wire_text(block, "id"));
-    rv_buf_add_str(&c->name, rv_wire_text(block, "name"));
+    rv_buf_add_str(&c->id, wire_text(block, "id"));
+    rv_buf_add_str(&c->name, wire_text(block, "name"));
     return wire_reader_call_starts(r, c, err);
 }
 
@@ -140,19 +140,19 @@ static int start_call(rv_wire_reader *r, int64_t index, json_object *block, rv_e
 
 static int start_block(rv_wire_reader *r, int64_t index, json_object *block, rv_err **err)
 {
-    rv_str type = rv_wire_text(block, "type");
+    rv_str type = wire_text(block, "type");
     json_object *copy = NULL;
     int rc;
 
     if (rv_str_is(type, "text"))
-        return wire_reader_text(r, rv_wire_text(block, "text"), err);
+        return wire_reader_text(r, wire_text(block, "text"), err);
     if (rv_str_is(type, "tool_use"))
         return start_call(r, index, block, err);
     if (rv_str_is(type, "thinking")) {
         rc = open_thinking(r, index);
         if (rc == 0 && !r->is_broken)
-            rc = add_thinking(r, rv_wire_text(block, "thinking"), err);
-        return rc == 0 && !r->is_broken ? add_signature(r, rv_wire_text(block, "signature"), err) : rc;
+            rc = add_thinking(r, wire_text(block, "thinking"), err);
+        return rc == 0 && !r->is_broken ? add_signature(r, wire_text(block, "signature"), err) : rc;
     }
     if (!rv_str_is(type, "redacted_thinking"))
         return 0; /* of a kind that we never ask for, or that is new */
@@ -171,20 +171,20 @@ static int stop_block(rv_wire_reader *r, int64_t index, rv_err **err)
 
 static int read_delta(rv_wire_reader *r, int64_t index, json_object *delta, rv_err **err)
 {
-    rv_str type = rv_wire_text(delta, "type");
+    rv_str type = wire_text(delta, "type");
     struct wire_call *c;
 
     if (rv_str_is(type, "text_delta"))
-        return wire_reader_text(r, rv_wire_text(delta, "text"), err);
+        return wire_reader_text(r, wire_text(delta, "text"), err);
     if (rv_str_is(type, "input_json_delta")) {
         c = find_call(r, index); /* other blocks have input, too: those of tools that the server runs */
-        return c ? wire_reader_arguments(r, c, rv_wire_text(delta, "partial_json"), err) : 0;
+        return c ? wire_reader_arguments(r, c, wire_text(delta, "partial_json"), err) : 0;
     }
     if (r->block_kind != BLOCK_THINKING || r->block_index != index)
         return 0;
     if (rv_str_is(type, "thinking_delta"))
-        return add_thinking(r, rv_wire_text(delta, "thinking"), err);
-    return rv_str_is(type, "signature_delta") ? add_signature(r, rv_wire_text(delta, "signature"), err) : 0;
+        return add_thinking(r, wire_text(delta, "thinking"), err);
+    return rv_str_is(type, "signature_delta") ? add_signature(r, wire_text(delta, "signature"), err) : 0;
 }
 
 /* --- how much, and why it ended --- */
@@ -225,7 +225,7 @@ static void read_stop_reason(rv_wire_reader *r, json_object *from)
         {"tool_use", RV_FINISH_TOOL_CALLS}, {"refusal", RV_FINISH_REFUSAL},
         {"pause_turn", RV_FINISH_PAUSE},
     };
-    rv_str text = rv_wire_text(from, "stop_reason");
+    rv_str text = wire_text(from, "stop_reason");
 
     if (!text.len)
         return;
@@ -250,7 +250,7 @@ static int end_message(rv_wire_reader *r, rv_err **err)
 
 static int take_event(rv_wire_reader *r, json_object *ev, rv_err **err)
 {
-    rv_str type = rv_wire_text(ev, "type");
+    rv_str type = wire_text(ev, "type");
     json_object *part;
     int64_t index = 0;
 
@@ -312,7 +312,7 @@ static int read_whole(rv_wire_reader *r, json_object *reply, rv_err **err)
     size_t n = content ? json_object_array_length(content) : 0;
     int rc = 0;
 
-    if (rv_str_is(rv_wire_text(reply, "type"), "error") || rv_json_get_obj(reply, "error"))
+    if (rv_str_is(wire_text(reply, "type"), "error") || rv_json_get_obj(reply, "error"))
         return wire_reader_fault(r, reply, err);
     if (!content) {
         wire_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the answer has no content");
@@ -369,7 +369,7 @@ static void read_fault(json_object *body, int status, int *kind, bool *retryable
 {
     json_object *error = body ? rv_json_get_obj(body, "error") : NULL;
     json_object *details = error ? rv_json_get_obj(error, "details") : NULL;
-    rv_str type = error ? rv_wire_text(error, "type") : (rv_str){NULL, 0}, message;
+    rv_str type = error ? wire_text(error, "type") : (rv_str){NULL, 0}, message;
 
     (void)status; /* says what its type says again */
     if (!error)
@@ -380,9 +380,9 @@ static void read_fault(json_object *body, int status, int *kind, bool *retryable
         *kind = (int)error_types[i].kind;
         *retryable = !error_types[i].is_final;
     }
-    if (details && rv_wire_text(details, "error_code").len && *kind == RV_LLM_ERROR_RATE_LIMITED)
+    if (details && wire_text(details, "error_code").len && *kind == RV_LLM_ERROR_RATE_LIMITED)
         *retryable = false; /* the limit of what may be spent, not of how fast */
-    message = rv_wire_text(error, "message");
+    message = wire_text(error, "message");
     rv_buf_add_str(text, message.len ? message : type);
     for (size_t i = 0; *kind == RV_LLM_ERROR_BAD_REQUEST && i < RV_COUNT(bad_requests); i++)
         if (strcasestr(rv_buf_cstr(text), bad_requests[i].words))

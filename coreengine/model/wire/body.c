@@ -77,7 +77,7 @@ static int each_message(json_object *request, const char *key, rv_body_message_f
 
         if (!json_object_is_type(message, json_type_object) || !rv_json_get_text(message, "role", &role))
             return RV_FAIL(err, RV_E_INVALID, "message %zu of \"%s\" has no role", i + 1, key);
-        rc = fn(self, role, message, rv_wire_text(message, "content"), err);
+        rc = fn(self, role, message, wire_text(message, "content"), err);
         if (rc < 0)
             return rc;
     }
@@ -90,7 +90,7 @@ int wire_body_messages(json_object *request, rv_body_message_fn fn, void *self, 
     int rc = 0;
 
     for (size_t i = 0; i < RV_COUNT(layers) && rc == 0; i++) {
-        rv_str text = rv_wire_text(request, layers[i]);
+        rv_str text = wire_text(request, layers[i]);
         if (text.len)
             rc = fn(self, "system", NULL, text, err);
     }
@@ -99,7 +99,7 @@ int wire_body_messages(json_object *request, rv_body_message_fn fn, void *self, 
     if (rc == 0)
         rc = each_message(request, "history", fn, self, err);
     if (rc == 0)
-        rc = fn(self, "user", NULL, rv_wire_text(request, "prompt"), err);
+        rc = fn(self, "user", NULL, wire_text(request, "prompt"), err);
     return rc < 0 ? rc : each_message(request, "turns", fn, self, err);
 }
 
@@ -291,7 +291,7 @@ static int resolve(json_object *schema, json_object **out, rv_err **err)
 
 int wire_body_check_output_tool(json_object *schema, rv_err **err)
 {
-    if (json_object_object_get_ex(schema, "type", NULL) && !rv_str_is(rv_wire_text(schema, "type"), "object"))
+    if (json_object_object_get_ex(schema, "type", NULL) && !rv_str_is(wire_text(schema, "type"), "object"))
         return RV_FAIL(err, RV_E_INVALID,
                        "a tool can only hand over output that is an object: its schema is not of type \"object\"");
     return 0;
@@ -344,8 +344,8 @@ int wire_body_write_tools(json_object *tools, json_object *output_schema, bool i
         json_object *tool = json_object_array_get_idx(tools, i);
         if (!json_object_is_type(tool, json_type_object))
             return RV_FAIL(err, RV_E_INVALID, "a tool of the request is not an object");
-        rc = write_tool(rv_wire_text(tool, "name"), rv_wire_text(tool, "description"),
-                        rv_json_get_obj(tool, "parameters"), is_plain, w, err);
+        rc = write_tool(wire_text(tool, "name"), wire_text(tool, "description"), rv_json_get_obj(tool, "parameters"),
+                        is_plain, w, err);
     }
     if (output_schema && rc == 0)
         rc = write_tool(RV_STR_LIT(RV_OUTPUT_TOOL), RV_STR_LIT(RV_OUTPUT_TOOL_DESCRIPTION), output_schema, is_plain, w,
@@ -383,17 +383,17 @@ int wire_body_write_calls(json_object *calls, bool is_plain, rv_jw *w, rv_err **
         if (!json_object_is_type(call, json_type_object))
             return RV_FAIL(err, RV_E_INVALID, "a tool call of the conversation is not an object");
         rv_jw_obj(w);
-        rv_jw_kv_str(w, "id", rv_wire_text(call, "id"));
+        rv_jw_kv_str(w, "id", wire_text(call, "id"));
         if (!is_plain)
             rv_jw_kv_text(w, "type", "function");
         rv_jw_key(w, "function");
         rv_jw_obj(w);
-        rv_jw_kv_str(w, "name", rv_wire_text(call, "name"));
+        rv_jw_kv_str(w, "name", wire_text(call, "name"));
         rv_jw_key(w, "arguments");
         if (is_plain)
-            rc = wire_body_write_arguments(rv_wire_text(call, "arguments"), w, err);
+            rc = wire_body_write_arguments(wire_text(call, "arguments"), w, err);
         else
-            rv_jw_str(w, rv_wire_text(call, "arguments"));
+            rv_jw_str(w, wire_text(call, "arguments"));
         rv_jw_obj_end(w);
         rv_jw_obj_end(w);
     }

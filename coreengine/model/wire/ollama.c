@@ -43,8 +43,8 @@ static int write_message(void *self, const char *role, json_object *message, rv_
     if (rc == 0 && calls && json_object_array_length(calls))
         rc = wire_body_write_calls(calls, true, x->w, err);
     if (message && rv_str_is(rv_str_of(role), "tool")) {
-        rv_jw_kv_str(x->w, "tool_name", rv_wire_text(message, "name"));
-        rv_jw_kv_str(x->w, "tool_call_id", rv_wire_text(message, "tool_call_id"));
+        rv_jw_kv_str(x->w, "tool_name", wire_text(message, "name"));
+        rv_jw_kv_str(x->w, "tool_call_id", wire_text(message, "tool_call_id"));
     }
     rv_jw_obj_end(x->w);
     return rc;
@@ -55,7 +55,7 @@ static int write_tools(const struct writer *x, json_object *request, json_object
     json_object *tools = rv_json_get_arr(request, "tools");
     int rc = output_schema ? wire_body_check_output_tool(output_schema, err) : 0;
 
-    if (rv_str_is(rv_wire_text(request, "tool_choice"), "none"))
+    if (rv_str_is(wire_text(request, "tool_choice"), "none"))
         tools = NULL; /* the only way to say it */
     if (rc < 0 || (!output_schema && (!tools || json_object_array_length(tools) == 0)))
         return rc;
@@ -150,8 +150,8 @@ static int read_call(rv_wire_reader *r, json_object *call, rv_err **err)
     c = wire_reader_call(r, -1, &rc, err);
     if (!c)
         return rc;
-    rv_buf_add_str(&c->id, rv_wire_text(call, "id"));
-    rv_buf_add_str(&c->name, rv_wire_text(function, "name"));
+    rv_buf_add_str(&c->id, wire_text(call, "id"));
+    rv_buf_add_str(&c->name, wire_text(function, "name"));
     rc = wire_reader_call_starts(r, c, err);
     if (rc < 0 || r->is_broken)
         return rc;
@@ -166,7 +166,7 @@ static int read_message(rv_wire_reader *r, json_object *message, rv_err **err)
 {
     json_object *calls = rv_json_get_arr(message, "tool_calls");
     size_t n = calls ? json_object_array_length(calls) : 0;
-    int rc = wire_reader_thinking(r, rv_wire_text(message, "thinking"), err);
+    int rc = wire_reader_thinking(r, wire_text(message, "thinking"), err);
 
     if (rc == 0 && !r->is_broken)
         rc = wire_reader_said(r, rv_json_member(message, "content"), err);
@@ -187,7 +187,7 @@ static int64_t count_of(json_object *line, const char *key)
 
 static void read_end(rv_wire_reader *r, json_object *line)
 {
-    rv_str reason = rv_wire_text(line, "done_reason");
+    rv_str reason = wire_text(line, "done_reason");
     struct rv_usage totals = {.input_tokens = count_of(line, "prompt_eval_count"),
                               .output_tokens = count_of(line, "eval_count")};
 
@@ -240,7 +240,7 @@ static void read_fault(json_object *body, int status, int *kind, bool *retryable
     (void)status; /* says all there is to say */
     if (!body)
         return;
-    rv_buf_add_str(text, inner ? rv_wire_text(inner, "message") : rv_wire_text(body, "error"));
+    rv_buf_add_str(text, inner ? wire_text(inner, "message") : wire_text(body, "error"));
     for (size_t i = 0; i < RV_COUNT(too_long); i++) {
         if (strcasestr(rv_buf_cstr(text), too_long[i])) {
             *kind = RV_LLM_ERROR_CONTEXT_TOO_LONG;

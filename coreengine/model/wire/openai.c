@@ -102,7 +102,7 @@ static int write_message(void *self, const char *role, json_object *message, rv_
     rv_jw_obj(x->w);
     rv_jw_kv_text(x->w, "role", role);
     if (rv_str_is(rv_str_of(role), "tool"))
-        rv_jw_kv_str(x->w, "tool_call_id", rv_wire_text(message, "tool_call_id"));
+        rv_jw_kv_str(x->w, "tool_call_id", wire_text(message, "tool_call_id"));
     if (!message && x->attachments && rv_str_is(rv_str_of(role), "user"))
         rc = write_parts(x, content, err);
     else if (!message && x->via == WIRE_VIA_PROMPT && rv_str_is(rv_str_of(role), "user"))
@@ -171,7 +171,7 @@ static int write_output(const struct writer *x, json_object *request, rv_err **e
     rv_jw_kv_text(x->w, "type", "json_schema");
     rv_jw_key(x->w, "json_schema");
     rv_jw_obj(x->w);
-    write_schema_name(x->w, rv_wire_text(rv_json_get_obj(request, "output"), "name"));
+    write_schema_name(x->w, wire_text(rv_json_get_obj(request, "output"), "name"));
     rv_jw_kv_value(x->w, "schema", strict ? strict : x->schema);
     if (strict)
         rv_jw_kv_bool(x->w, "strict", true);

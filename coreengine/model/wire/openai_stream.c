@@ -95,7 +95,7 @@ static int read_function(rv_wire_reader *r, struct wire_call *c, rv_str id, json
         if (c->id.len == 0)
             rv_buf_add_str(&c->id, id);
         if (c->name.len == 0)
-            rv_buf_add_str(&c->name, rv_wire_text(function, "name"));
+            rv_buf_add_str(&c->name, wire_text(function, "name"));
     }
     rc = wire_reader_call_starts(r, c, err);
     if (rc < 0 || r->is_broken)
@@ -106,14 +106,14 @@ static int read_function(rv_wire_reader *r, struct wire_call *c, rv_str id, json
 static int read_call(rv_wire_reader *r, json_object *item, rv_err **err)
 {
     json_object *function = rv_json_get_obj(item, "function");
-    rv_str id = rv_wire_text(item, "id"), name;
+    rv_str id = wire_text(item, "id"), name;
     struct wire_call *c;
     int64_t index = -1;
     int rc = 0;
 
     if (!function)
         return 0;
-    name = rv_wire_text(function, "name");
+    name = wire_text(function, "name");
     if (rv_json_get_int(item, "index", &index) && index >= 0)
         c = numbered_call(r, index, id, name, &rc, err);
     else
@@ -151,18 +151,18 @@ static int read_content(rv_wire_reader *r, json_object *content, rv_err **err)
     for (size_t i = 0; rc == 0 && i < json_object_array_length(content); i++) {
         json_object *part = json_object_array_get_idx(content, i);
         if (json_object_is_type(part, json_type_object))
-            rc = wire_reader_text(r, rv_wire_text(part, "text"), err);
+            rc = wire_reader_text(r, wire_text(part, "text"), err);
     }
     return rc;
 }
 
 static int read_delta(rv_wire_reader *r, json_object *delta, rv_err **err)
 {
-    rv_str thinking = rv_wire_text(delta, "reasoning_content"), refusal = rv_wire_text(delta, "refusal");
+    rv_str thinking = wire_text(delta, "reasoning_content"), refusal = wire_text(delta, "refusal");
     int rc;
 
     if (thinking.len == 0)
-        thinking = rv_wire_text(delta, "reasoning");
+        thinking = wire_text(delta, "reasoning");
     rc = wire_reader_thinking(r, thinking, err);
     if (rc == 0)
         rc = read_content(r, rv_json_member(delta, "content"), err);
@@ -228,7 +228,7 @@ static int read_answer(rv_wire_reader *r, json_object *answer, const char *delta
         if (piece)
             rc = read_delta(r, piece, err);
         if (rc == 0)
-            read_finish(r, rv_wire_text(choice, "finish_reason"));
+            read_finish(r, wire_text(choice, "finish_reason"));
     }
     return rc;
 }
@@ -340,17 +340,17 @@ static void read_fault(json_object *body, int status, int *kind, bool *retryable
     int64_t number = 0;
 
     if (!error) { /* an error that is a text, or no "error" at all */
-        message = rv_wire_text(body, "error");
+        message = wire_text(body, "error");
         if (!message.len)
-            message = rv_wire_text(body, "message");
+            message = wire_text(body, "message");
         if (!message.len)
-            message = rv_wire_text(body, "detail");
+            message = wire_text(body, "detail");
         error = body;
     } else {
-        message = rv_wire_text(error, "message");
+        message = wire_text(error, "message");
     }
-    code = rv_wire_text(error, "code");
-    type = rv_wire_text(error, "type");
+    code = wire_text(error, "code");
+    type = wire_text(error, "type");
     if (status == 0 && rv_json_get_int(error, "code", &number) && number >= 400 && number < 600) {
         status = (int)number;
         *kind = (int)wire_fault_kind(status, retryable);

@@ -17,21 +17,21 @@ struct wire_attachment wire_parts_at(json_object *attachments, size_t i)
 {
     json_object *item = json_object_array_get_idx(attachments, i);
 
-    return (struct wire_attachment){.is_image = rv_str_is(rv_wire_text(item, "type"), "image"),
-                                    .url = rv_wire_text(item, "url"),
-                                    .data = rv_wire_text(item, "data"),
-                                    .media_type = rv_wire_text(item, "media_type"),
-                                    .name = rv_wire_text(item, "name")};
+    return (struct wire_attachment){.is_image = rv_str_is(wire_text(item, "type"), "image"),
+                                    .url = wire_text(item, "url"),
+                                    .data = wire_text(item, "data"),
+                                    .media_type = wire_text(item, "media_type"),
+                                    .name = wire_text(item, "name")};
 }
 
 static bool is_well_formed(json_object *item)
 {
     bool is_object = json_object_is_type(item, json_type_object);
-    rv_str type = is_object ? rv_wire_text(item, "type") : (rv_str){NULL, 0};
+    rv_str type = is_object ? wire_text(item, "type") : (rv_str){NULL, 0};
 
     return (rv_str_is(type, "image") || rv_str_is(type, "file")) &&
-           (rv_wire_text(item, "url").len > 0) != (rv_wire_text(item, "data").len > 0) &&
-           (rv_wire_text(item, "data").len == 0 || rv_wire_text(item, "media_type").len > 0);
+           (wire_text(item, "url").len > 0) != (wire_text(item, "data").len > 0) &&
+           (wire_text(item, "data").len == 0 || wire_text(item, "media_type").len > 0);
 }
 
 static int check_one(const struct rv_wire_target *t, unsigned takes, const struct wire_attachment *a, size_t number,

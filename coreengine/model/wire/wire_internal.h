@@ -142,7 +142,7 @@ void wire_show(rv_str bytes, rv_buf *out);
 void wire_name_target(const struct rv_wire_target *t, rv_buf *out);
 
 /** The string under key; empty for anything else. */
-static inline rv_str rv_wire_text(json_object *obj, const char *key)
+static inline rv_str wire_text(json_object *obj, const char *key)
 {
     json_object *part = NULL;
 

@@ -23,13 +23,13 @@ struct rv_place {
 
 /* The place of a text of a record, an interrupt or a task: a value that is unique in its table. Clients never read
  * these rows as they are kept. */
-static inline struct rv_place rv_engine_place(const char *tenant, const char *table, const char *id, const char *more,
-                                              int64_t seq)
+static inline struct rv_place vault_engine_place(const char *tenant, const char *table, const char *id,
+                                                 const char *more, int64_t seq)
 {
     return (struct rv_place){tenant, table, {id, more, NULL}, seq, true};
 }
 
-static inline struct rv_place rv_session_place(const char *tenant, const char *user, const char *id)
+static inline struct rv_place vault_session_place(const char *tenant, const char *user, const char *id)
 {
     return (struct rv_place){tenant, "sessions", {user, id, NULL}, 0, true};
 }

@@ -6,9 +6,9 @@
 #include "coreengine/store/sql/sql_internal.h"
 #include "coreengine/store/store_internal.h"
 
-static inline struct rv_place rv_task_place(const char *tenant, const char *id)
+static inline struct rv_place store_task_place(const char *tenant, const char *id)
 {
-    return rv_engine_place(tenant, "tasks", id, NULL, 0);
+    return vault_engine_place(tenant, "tasks", id, NULL, 0);
 }
 
 typedef int rv_each_task(void *self, const struct rv_task_row *row, rv_err **err);
@@ -62,7 +62,7 @@ RV_MUST_CHECK int store_task_add_events(struct sql_store *st, const struct task_
 /* tasks_enqueue.c */
 /** RV_E_INVALID, RV_E_LIMIT: an argument of rv_store_enqueue(). */
 RV_MUST_CHECK int store_task_check(const struct rv_new_task *task, rv_err **err);
-static inline int rv_task_check_priority(int64_t priority, rv_err **err)
+static inline int store_task_check_priority(int64_t priority, rv_err **err)
 {
     if (priority < -RV_TASK_MAX_PRIORITY || priority > RV_TASK_MAX_PRIORITY)
         return RV_FAIL(err, RV_E_INVALID, "the priority %lld is not between -%d and %d", (long long)priority,

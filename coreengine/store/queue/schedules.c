@@ -75,7 +75,7 @@ static int check_schedule(const struct rv_schedule_row *row, rv_err **err)
 
 static int insert(struct sql_store *st, const struct rv_schedule_row *row, int64_t bundle, int64_t *n, rv_err **err)
 {
-    const struct rv_place at = rv_engine_place(row->tenant, "schedules", row->id, NULL, 0);
+    const struct rv_place at = vault_engine_place(row->tenant, "schedules", row->id, NULL, 0);
     rv_sql_stmt *stmt = sql_use(st, SQL_ADD_SCHEDULE);
 
     store_sql_text(stmt, 1, row->id);
@@ -158,7 +158,7 @@ static int check_change(const char *word, const struct rv_schedule_change *chang
         return RV_FAIL(err, RV_E_INVALID, "no change given");
     if (change->expr && (rc = check_times(word, change->expr, change->zone, change->next_us, err)) < 0)
         return rc;
-    rc = change->priority ? rv_task_check_priority(*change->priority, err) : 0;
+    rc = change->priority ? store_task_check_priority(*change->priority, err) : 0;
     return rc == 0 ? store_check_time("the time", change->now_us, err) : rc;
 }
 

@@ -78,7 +78,7 @@ static int row_of(struct sql_store *st, rv_sql_stmt *stmt, char hex[RV_HASH_MAX]
     int rc = check_row(st, &row, kind, hash, err);
     if (rc < 0)
         return rc;
-    const struct rv_place at = rv_engine_place(row.tenant, "schedules", row.id, NULL, 0);
+    const struct rv_place at = vault_engine_place(row.tenant, "schedules", row.id, NULL, 0);
     rc = store_secret_at(stmt, 10, &at, "payload", &row.payload, err);
     if (rc < 0)
         return rc;

@@ -138,7 +138,7 @@ static int add_event(struct sql_store *st, const struct found_task *found, const
         e.retry = change->retry_count;
     if (is_again || news->kind == RV_TASK_EVENT_QUOTA_EXCEEDED)
         e.next_us = change->scheduled_us;
-    const struct rv_place at = rv_engine_place(found->tenant, "task_events", found->id, NULL, e.seq);
+    const struct rv_place at = vault_engine_place(found->tenant, "task_events", found->id, NULL, e.seq);
     rv_sql_stmt *stmt = sql_use(st, SQL_ADD_EVENT);
     bind_event(stmt, found->key, &e);
     store_secret_bind(stmt, 7, SQL_TEXT, &at, "text", rv_str_of(news->text));
@@ -148,7 +148,7 @@ static int add_event(struct sql_store *st, const struct found_task *found, const
 int store_task_change(struct sql_store *st, const struct found_task *found, const struct task_change *change,
                       rv_err **err)
 {
-    const struct rv_place at = rv_task_place(found->tenant, found->id);
+    const struct rv_place at = store_task_place(found->tenant, found->id);
     rv_sql_stmt *stmt = sql_use(st, SQL_SET_TASK);
     int rc;
 

@@ -65,7 +65,7 @@ static int bind_result(struct sql_store *st, rv_sql_stmt *rows, const struct rv_
         snprintf(tenant, sizeof tenant, "%.*s", RV_STR_ARG(text));
         sql_done(stmt);
     }
-    const struct rv_place at = rv_task_place(tenant, end->lease.id);
+    const struct rv_place at = store_task_place(tenant, end->lease.id);
     if (rc >= 0)
         store_secret_bind(rows, 5, SQL_STR, &at, "result", result);
     return rc < 0 ? rc : 0;

@@ -37,7 +37,7 @@ static int check_numbers(const struct rv_new_task *task, rv_err **err)
         return rc;
     if (task->scheduled_us > RV_STORE_MAX_NUMBER || task->now_us > RV_STORE_MAX_NUMBER)
         return RV_FAIL(err, RV_E_INVALID, "the time is %lld us, which is not a date", (long long)task->scheduled_us);
-    rc = rv_task_check_priority(task->priority, err);
+    rc = store_task_check_priority(task->priority, err);
     if (rc < 0)
         return rc;
     if (task->max_retries < RV_UNSET || task->max_retries > RV_TASK_MAX_RETRIES)
@@ -199,7 +199,7 @@ static int find_key(struct sql_store *st, const struct rv_new_task *task, struct
 static int insert(struct sql_store *st, const struct rv_new_task *task, int64_t lane, int64_t *n, rv_err **err)
 {
     bool is_due = task->scheduled_us <= task->now_us;
-    const struct rv_place at = rv_task_place(task->tenant, task->id);
+    const struct rv_place at = store_task_place(task->tenant, task->id);
     rv_sql_stmt *stmt = sql_use(st, SQL_ADD_TASK);
 
     store_sql_text(stmt, 1, task->id);

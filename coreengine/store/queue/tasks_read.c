@@ -43,7 +43,7 @@ static int check_row(struct sql_store *st, const struct rv_task_row *row, const 
 /* The texts that may be encrypted. */
 static int read_texts(rv_sql_stmt *stmt, struct rv_task_row *row, rv_err **err)
 {
-    const struct rv_place at = rv_task_place(row->tenant, row->id);
+    const struct rv_place at = store_task_place(row->tenant, row->id);
     int rc = store_secret_at(stmt, 6, &at, "payload", &row->payload, err);
 
     if (rc == 0)
@@ -263,7 +263,7 @@ static int event_of(struct sql_store *st, rv_sql_stmt *stmt, const char *tenant,
         return RV_FAIL(err, RV_E_NOMEM, "list events of task \"%s\"", id);
     if (!e.kind)
         return store_damaged(st, err, "event %lld of task \"%s\" is damaged", (long long)e.seq, id);
-    const struct rv_place at = rv_engine_place(tenant, "task_events", id, NULL, e.seq);
+    const struct rv_place at = vault_engine_place(tenant, "task_events", id, NULL, e.seq);
     int rc = store_secret_text_at(stmt, 5, &at, "text", &e.text, err);
     if (rc == 0)
         *out = e;

@@ -13,7 +13,7 @@
 static int add(struct sql_store *st, const struct found_run *run, const char *id, const struct rv_pending *p,
                rv_err **err)
 {
-    const struct rv_place at = rv_engine_place(run->tenant, "interrupts", id, p->id, 0);
+    const struct rv_place at = vault_engine_place(run->tenant, "interrupts", id, p->id, 0);
     rv_sql_stmt *stmt = sql_use(st, SQL_ADD_INTERRUPT);
     rv_str text = {p->text.ptr ? p->text.ptr : "", p->text.len};
 
@@ -42,7 +42,7 @@ static int settle(struct sql_store *st, const struct found_run *run, const struc
         store_sql_text(stmt, n++, a->settled.id);
     store_sql_text(stmt, n++, rv_interrupt_status_text(a->settled.status));
     sql_int(stmt, n++, a->now_us);
-    const struct rv_place at = rv_engine_place(run->tenant, "interrupts", a->run, NULL, 0);
+    const struct rv_place at = vault_engine_place(run->tenant, "interrupts", a->run, NULL, 0);
     store_secret_bind(stmt, n, SQL_STR, &at, "reason", a->settled.reason);
     return sql_run(stmt, "settle an interrupt", err);
 }
@@ -146,7 +146,7 @@ static int row_of(struct sql_store *st, rv_sql_stmt *stmt, struct rv_interrupt_r
     if (!out->run || !out->id || !out->tenant || !out->user || !out->session || !out->kind || !out->stage ||
         rv_interrupt_status_of(sql_str_at(stmt, 9), &out->status, NULL) < 0)
         return store_damaged(st, err, "an interrupt of run \"%s\" is damaged", out->run ? out->run : "");
-    struct rv_place at = rv_engine_place(out->tenant, "interrupts", out->run, out->id, 0);
+    struct rv_place at = vault_engine_place(out->tenant, "interrupts", out->run, out->id, 0);
     int rc = store_secret_at(stmt, 7, &at, "text", &out->text, err);
     at.ids[1] = NULL; /* an answer need not name its question */
     return rc < 0 ? rc : store_secret_at(stmt, 8, &at, "reason", &out->reason, err);

@@ -178,7 +178,7 @@ static int put_snapshot(struct sql_store *st, const char *run, int64_t fence, in
                      (long long)found.n_records, (long long)seq);
     if (rc < 0)
         return rc;
-    const struct rv_place at = rv_engine_place(found.tenant, "snapshots", run, NULL, seq);
+    const struct rv_place at = vault_engine_place(found.tenant, "snapshots", run, NULL, seq);
     rv_sql_stmt *stmt = sql_use(st, SQL_PUT_SNAPSHOT);
     sql_int(stmt, 1, found.key);
     sql_int(stmt, 2, seq);
@@ -216,7 +216,7 @@ static int get_snapshot(struct sql_store *st, const struct rv_store_scope *scope
     rc = sql_step(stmt, "read a snapshot", err);
     *seq = rc == 1 ? sql_int_at(stmt, 0) : 0;
     if (rc == 1) {
-        const struct rv_place at = rv_engine_place(found.tenant, "snapshots", run, NULL, *seq);
+        const struct rv_place at = vault_engine_place(found.tenant, "snapshots", run, NULL, *seq);
         rc = store_secret_read(st, &at, "body", sql_str_at(stmt, 1), out, err);
     }
     sql_done(stmt);

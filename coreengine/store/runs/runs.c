@@ -260,7 +260,7 @@ static int add_blob(struct sql_store *st, const struct rv_place *at, rv_str valu
 static int add_record(struct sql_store *st, const struct run_at *run, const struct rv_record *r, int64_t now_us,
                       rv_err **err)
 {
-    const struct rv_place at = rv_engine_place(run->tenant, "records", run->id, NULL, r->seq);
+    const struct rv_place at = vault_engine_place(run->tenant, "records", run->id, NULL, r->seq);
     rv_str body = {r->body.ptr ? r->body.ptr : "", r->body.len};
     bool is_large = r->value.ptr && r->body.len + r->value.len > RV_STORE_INLINE_MAX;
     int64_t blob = 0;
@@ -362,7 +362,7 @@ int rv_store_create_run(rv_store *s, const struct rv_store_new_run *run, rv_err 
 static int add_pending(struct sql_store *st, const struct run_at *run, size_t n, const struct rv_pending *p,
                        rv_err **err)
 {
-    const struct rv_place at = rv_engine_place(run->tenant, "pending", run->id, p->id, 0);
+    const struct rv_place at = vault_engine_place(run->tenant, "pending", run->id, p->id, 0);
     rv_sql_stmt *stmt = sql_use(st, SQL_ADD_PENDING);
 
     sql_int(stmt, 1, run->key);

@@ -250,7 +250,7 @@ static int fail_gap(struct sql_store *st, const char *run, int64_t seq, rv_err *
 static int read_texts(rv_sql_stmt *stmt, const char *tenant, const char *run, int value, struct rv_record *r,
                       rv_err **err)
 {
-    const struct rv_place at = rv_engine_place(tenant, "records", run, NULL, r->seq);
+    const struct rv_place at = vault_engine_place(tenant, "records", run, NULL, r->seq);
     int rc = store_secret_at(stmt, 2, &at, "body", &r->body, err);
 
     return rc < 0 ? rc : store_secret_at(stmt, value, &at, "value", &r->value, err);
@@ -326,7 +326,7 @@ static int pending_of(rv_sql_stmt *stmt, const char *tenant, struct rv_pending *
         return RV_FAIL(err, RV_E_NOMEM, "list pending interrupts");
     if (!out->run || !out->id || !out->kind || !out->stage || !out->user)
         return RV_FAIL(err, RV_E_IO, "a pending interrupt is damaged");
-    const struct rv_place at = rv_engine_place(tenant, "pending", out->run, out->id, 0);
+    const struct rv_place at = vault_engine_place(tenant, "pending", out->run, out->id, 0);
     int rc = store_secret_at(stmt, 5, &at, "text", &out->text, err);
     return rc < 0 ? rc : store_secret_at(stmt, 6, &at, "body", &out->body, err);
 }

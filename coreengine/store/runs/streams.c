@@ -275,7 +275,7 @@ static int add_part(struct sql_store *st, const struct rv_new_stream_part *part,
                     int64_t *n, rv_err **err)
 {
     const struct rv_place at =
-        rv_engine_place(tail->tenant, "stream_parts", part->id, NULL, tail->n_lines + part->n_lines);
+        vault_engine_place(tail->tenant, "stream_parts", part->id, NULL, tail->n_lines + part->n_lines);
     rv_sql_stmt *stmt = sql_use(st, SQL_ADD_STREAM_PART);
 
     sql_int(stmt, 1, tail->key);
@@ -379,7 +379,7 @@ static int walk(struct sql_store *st, const char *id, int64_t after, rv_each_str
         const char *tenant = sql_text_at(stmt, 4, &lacked);
         struct rv_stream_part part = {
             .n = sql_int_at(stmt, 0), .first = sql_int_at(stmt, 1), .at_us = sql_int_at(stmt, 2)};
-        const struct rv_place at = rv_engine_place(tenant ? tenant : "", "stream_parts", id, NULL, part.n);
+        const struct rv_place at = vault_engine_place(tenant ? tenant : "", "stream_parts", id, NULL, part.n);
         rc = lacked ? RV_FAIL(err, RV_E_NOMEM, "read a stream")
                     : store_secret_at(stmt, 3, &at, "body", &part.lines, err);
         if (rc == 0)

@@ -31,7 +31,7 @@ static int check(const struct rv_webhook *hook, int64_t n, rv_err **err)
 
 static struct rv_place place_of(const char *tenant, const char *run, int64_t n)
 {
-    return rv_engine_place(tenant, "webhooks", run, NULL, n + 1);
+    return vault_engine_place(tenant, "webhooks", run, NULL, n + 1);
 }
 
 static int add(struct sql_store *st, const struct rv_store_scope *scope, const char *run, int64_t n,

@@ -219,7 +219,7 @@ static int write_target(struct sql_store *st, const struct target *t, const stru
 {
     rv_sql_stmt *stmt = sql_use(st, SQL_KEEP_TURN);
 
-    const struct rv_place at = rv_session_place(t->at.tenant, t->at.user, t->at.id);
+    const struct rv_place at = vault_session_place(t->at.tenant, t->at.user, t->at.id);
 
     sql_int(stmt, 1, t->at.key);
     store_sql_text(stmt, 2, turn->name);

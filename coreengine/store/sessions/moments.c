@@ -182,7 +182,7 @@ static int write_chunk(struct sql_store *st, struct building *b, int64_t now_us,
 
     if (rc < 0)
         return rc;
-    const struct rv_place at = rv_session_place(b->at.tenant, b->at.user, b->at.id);
+    const struct rv_place at = vault_session_place(b->at.tenant, b->at.user, b->at.id);
     rv_sql_stmt *stmt = sql_use(st, SQL_CHANGE_SESSION);
     sql_int(stmt, 1, b->at.key);
     store_sql_text(stmt, 2, NULL);

@@ -128,7 +128,7 @@ void store_session_at(const struct found_session *found, struct rv_session_at *o
 /* The texts that may be encrypted. */
 static int read_texts(rv_sql_stmt *stmt, struct rv_session_row *row, rv_err **err)
 {
-    struct rv_place at = rv_session_place(row->tenant, row->user, row->id);
+    struct rv_place at = vault_session_place(row->tenant, row->user, row->id);
     int rc = store_secret_at(stmt, 10, &at, "metadata", &row->metadata, err);
 
     at.is_engines = false;
@@ -241,7 +241,7 @@ int store_session_see_own(struct sql_store *st, const struct rv_store_scope *sco
 
 int store_session_add(struct sql_store *st, const struct rv_session_row *fresh, int64_t *key, rv_err **err)
 {
-    const struct rv_place at = rv_session_place(fresh->tenant, fresh->user, fresh->id);
+    const struct rv_place at = vault_session_place(fresh->tenant, fresh->user, fresh->id);
     const char *level = NULL;
     int rc = vault_level(st, fresh->tenant, "sessions", &level, err);
 
@@ -380,7 +380,7 @@ static int change_session(struct sql_store *st, const struct rv_store_scope *sco
         rc = vault_level(st, here.tenant, "sessions", &level, err);
     if (rc < 0)
         return rc;
-    const struct rv_place at = rv_session_place(here.tenant, here.user, here.id);
+    const struct rv_place at = vault_session_place(here.tenant, here.user, here.id);
     stmt = sql_use(st, SQL_CHANGE_SESSION);
     sql_int(stmt, 1, found.key);
     store_sql_text(stmt, 2, change->name);
