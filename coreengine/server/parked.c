@@ -9,17 +9,14 @@ static void give_run_back(struct turn *t)
 {
     const struct rv_store_scope scope = {t->ask->tenant, t->ask->user};
     rv_store *store = t->all->base.store;
-    struct rv_run_row row;
+    bool is_wanted = false;
     rv_err *err = NULL;
 
     int rc = rv_chat_release(rv_app_user_chat_chat(t->user_chat), &err);
     if (rc == 0)
-        rc = rv_store_get_run(store, &scope, t->ask->run, &row, &err);
-    if (rc == 0) {
-        if (row.cancel_requested)
-            rc = rv_app_enqueue(store, &scope, row.id, NULL, NULL, &err);
-        rv_run_row_fini(&row);
-    }
+        rc = rv_app_is_to_be_cancelled(store, &scope, t->ask->run, &is_wanted, &err);
+    if (rc == 0 && is_wanted)
+        rc = rv_app_enqueue(store, &scope, t->ask->run, NULL, NULL, &err);
     if (rc < 0)
         RV_LOG(t->all->app.log, WARN, "turn.held", RV_F_TEXT("run_id", t->ask->run), RV_F_ERR("error", err));
     rv_err_free(err);

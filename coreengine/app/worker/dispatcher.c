@@ -52,22 +52,38 @@ static bool is_out_of_grace(struct work_dispatcher *d)
     return is;
 }
 
+/* Each reason of a store that refuses is logged once. */
+static void log_refusal(rv_log *log, const struct work_job *j, int rc, const rv_err *err)
+{
+    if (rc == 0 || rc == j->refusal)
+        return;
+    if (j->is_told)
+        RV_LOG(log, WARN, "run.uncancelled", RV_F_TEXT("run_id", j->run), RV_F_ERR("error", err));
+    else
+        RV_LOG(log, WARN, "task.untold", RV_F_TEXT("task_id", j->task.id), RV_F_ERR("error", err));
+}
+
 /* True: it is settled. Else the store refused, and is asked again: a task that it does not know to have ended would be
- * handed back and worked on once more. Each reason is logged once. */
+ * handed back and worked on once more, and a request to cancel its run would be forgotten. */
 static bool end_job(struct work_dispatcher *d, struct work_job *j)
 {
     rv_log *log = d->worker->app.log;
+    bool is_lost = false;
     rv_err *err = NULL;
+    int rc = 0;
 
-    int rc = j->is_told ? 0 : app_work_tell_end(d->store, j, &err);
-    j->is_told = rc == 0;
+    if (!j->is_told) {
+        rc = app_work_tell_end(d->store, j, &err);
+        is_lost = rc == RV_E_STATE || rc == RV_E_NOT_FOUND;
+        j->is_told = rc == 0;
+        j->refusal = rc == 0 ? 0 : j->refusal;
+    }
     if (rc == 0)
         rc = app_work_cancel_waiting(d->store, j, &err);
-    bool is_lost = rc == RV_E_STATE || rc == RV_E_NOT_FOUND;
     if (is_lost)
         RV_LOG(log, WARN, "task.lost", RV_F_TEXT("task_id", j->task.id), RV_F_ERR("error", err));
-    else if (rc < 0 && rc != j->refusal)
-        RV_LOG(log, WARN, "task.untold", RV_F_TEXT("task_id", j->task.id), RV_F_ERR("error", err));
+    else
+        log_refusal(log, j, rc, err);
     j->refusal = rc;
     rv_err_free(err);
     if (rc < 0 && !is_lost && !is_out_of_grace(d))

@@ -244,6 +244,7 @@ void app_work_find_end(rv_store *store, struct work_job *j)
     struct rv_run_row row;
     rv_err *err = NULL;
 
+    j->waits = true; /* perhaps: the store knows */
     if (!j->handler) {
         app_work_done(j, "went on in a process of its own");
         return;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "coreengine/app/past.h"
+#include "coreengine/app/recover.h"
 #include "coreengine/app/worker/worker_internal.h"
 
 #define JITTER_PPM INT64_C(100000) /* a tenth: workers that started together do not stay together */
@@ -176,26 +177,15 @@ int app_work_tell_end(rv_store *store, struct work_job *j, rv_err **err)
     return 0;
 }
 
-/* The engine looks for such requests a few times a second, and not when the run waits; who asks queues no second task
- * beside this one. */
+/* Who asks queues no second task beside this one. */
 int app_work_cancel_waiting(rv_store *store, const struct work_job *j, rv_err **err)
 {
-    struct rv_run_row row;
-    rv_err *cause = NULL;
+    bool is_wanted = false;
 
     if (j->end != WORK_DONE || !j->waits)
         return 0;
-    int rc = rv_store_get_run(store, &j->app.scope, j->run, &row, &cause);
-    if (rc == RV_E_NOT_FOUND) { /* it was deleted */
-        rv_err_free(cause);
-        return 0;
-    }
-    if (rc < 0)
-        return rv_err_pass(err, cause);
-    if (row.cancel_requested && row.status == RV_RUN_INTERRUPTED)
-        rc = app_work_enqueue_row(store, &row, NULL, 0, NULL, err);
-    rv_run_row_fini(&row);
-    return rc;
+    int rc = rv_app_is_to_be_cancelled(store, &j->app.scope, j->run, &is_wanted, err);
+    return rc == 0 && is_wanted ? rv_app_enqueue(store, &j->app.scope, j->run, NULL, NULL, err) : rc;
 }
 
 /* --- told to the log --- */

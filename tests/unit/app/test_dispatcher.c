@@ -330,6 +330,98 @@ START_TEST(a_full_disk_delays_the_end_of_a_task_and_loses_it_not)
 }
 END_TEST
 
+/* --- a run that waits, and was asked to cancel before --- */
+
+struct heard {
+    struct bell bell;
+    bool was_uncancelled;
+};
+
+static void on_warning(void *self, enum rv_log_level level, rv_str line)
+{
+    struct heard *h = self;
+
+    (void)level;
+    h->was_uncancelled = memmem(line.ptr, line.len, "run.uncancelled", 15);
+    ring(&h->bell);
+}
+
+static void sql(const struct place *p, const char *text)
+{
+    sqlite3 *db = NULL;
+
+    ck_assert_int_eq(sqlite3_open(p->store, &db), SQLITE_OK);
+    sqlite3_busy_timeout(db, 60000);
+    ck_assert_int_eq(sqlite3_exec(db, text, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+/* Asked through the row alone: no process ends it, and no task is queued for that. */
+static void make_asked(const struct place *p, rv_store *s, char id[static RV_ID_MAX])
+{
+    struct rv_app_job job = RV_APP_JOB_INIT;
+    struct rv_app_result asks;
+
+    job.pipeline = rv_kit_path(p->dir, "ask.yaml");
+    rv_kit_write(job.pipeline, "name: ask\nagents: [{name: a, ask: {question: 'who?', options: text}}]\n");
+    ck_assert_int_eq(rv_app_run(&p->app, &job, &asks, NULL), 0);
+    ck_assert_int_eq(asks.status, RV_RUN_INTERRUPTED);
+    snprintf(id, RV_ID_MAX, "%s", rv_envelope_fields(asks.envelope)->envelope_id);
+    rv_app_result_fini(&asks);
+    free((char *)job.pipeline);
+    ck_assert_int_eq(rv_store_request_cancel(s, &p->app.scope, id, rv_app_now_us(), NULL), 0);
+}
+
+START_TEST(a_run_that_went_on_apart_and_waits_is_ended_as_it_was_asked)
+{
+    struct heard heard = {.bell = {.lock = PTHREAD_MUTEX_INITIALIZER, .rung = PTHREAD_COND_INITIALIZER}};
+    struct bell bell = {.lock = PTHREAD_MUTEX_INITIALIZER, .rung = PTHREAD_COND_INITIALIZER};
+    const struct rv_engine_opts engine = {.workers = 1};
+    struct work_dispatcher *d = NULL;
+    char id[RV_ID_MAX];
+    struct place place;
+    rv_err *err = NULL;
+
+    open_place(&place);
+    rv_store *s = open_store(&place);
+    const struct rv_worker_handler given = {"say", place.pipeline};
+    const struct rv_worker_opts opts = {.app = &place.app, .handlers = &given, .n_handlers = 1};
+    struct rv_worker w = {.opts = &opts, .app = place.app, .lease_us = 60000000, .n_max = 1};
+    rv_owner_make_name(w.owner);
+    w.app.log = rv_log_new(&(struct rv_log_opts){.level = RV_LOG_WARN, .line = on_warning, .line_self = &heard});
+    ck_assert_int_eq(app_work_handlers_load(&w.app, &given, 1, &w.handlers, &err), 0);
+    ck_assert_int_eq(rv_engine_new(&engine, &w.engine, &err), 0);
+    make_asked(&place, s, id);
+    enqueue(s, "apart", 0);
+    ck_assert_int_eq(app_work_dispatcher_new(&w, s, ring, &bell, &d, &err), 0);
+    struct work_job *j = wait_for_job(d, &bell);
+    snprintf(j->run, sizeof j->run, "%s", id);
+    app_work_find_end(s, j);
+    sql(&place, "CREATE TABLE kept AS SELECT key, data FROM blobs; UPDATE blobs SET data = x'00'");
+    app_work_dispatcher_give(d, j);
+    wait_for(&heard.bell);
+    struct rv_task_row row = task_of(s, "apart");
+    ck_assert_int_eq(row.status, RV_TASK_COMPLETED);
+    rv_task_row_fini(&row);
+    ck_assert_msg(heard.was_uncancelled, "what was told of the task is logged as untold");
+    sql(&place, "UPDATE blobs SET data = (SELECT k.data FROM kept k WHERE k.key = blobs.key)");
+    j = wait_for_job(d, &bell); /* the task that ends it */
+    ck_assert_str_eq(j->run, id);
+    ck_assert(j->cancels);
+    app_work_dispatcher_drain(d);
+    j->end = WORK_BACK;
+    app_work_dispatcher_give(d, j);
+    for (give_all(d); !app_work_dispatcher_is_empty(d); give_all(d))
+        wait_for(&bell);
+    app_work_dispatcher_free(d);
+    rv_engine_free(w.engine);
+    app_work_handlers_free(w.handlers, 1);
+    rv_log_free(w.app.log);
+    rv_store_close(s);
+    close_place(&place);
+}
+END_TEST
+
 /* --- runs that were left --- */
 
 static void add_run(rv_store *s, const char *bundle, const char *id, const char *owner)
@@ -389,6 +481,7 @@ TCase *dispatcher_case(void)
     tcase_add_test(tc, a_task_that_only_the_store_thinks_it_holds_is_handed_back);
     tcase_add_test(tc, a_worker_that_ends_because_it_is_idle_claims_nothing_more);
     tcase_add_test(tc, a_full_disk_delays_the_end_of_a_task_and_loses_it_not);
+    tcase_add_test(tc, a_run_that_went_on_apart_and_waits_is_ended_as_it_was_asked);
     tcase_add_test(tc, the_runs_of_a_dead_owner_are_found_behind_many_that_live);
     return tc;
 }
