@@ -64,6 +64,7 @@ struct rv_engine {
     void (*withdraw)(rv_engine *e, uint64_t ask);        /* with services: the answer is not wanted; for workers.c */
     rv_providers *providers;                             /* NULL until a model is asked over HTTP; owned */
     int64_t renew_at_us, look_at_us, ends_us, walked_us; /* of leases and cancellations: see keep.c */
+    int looked;                                          /* what the store last said to a look for cancellations */
 };
 
 struct kept_replies; /* scripted.c */

@@ -108,6 +108,14 @@ static void renew(rv_engine *e, int64_t now_us)
     rv_err_free(err);
 }
 
+/* The next look comes soon, so a store that keeps refusing is logged once for each reason. */
+static void looked(rv_engine *e, int rc, const rv_err *err)
+{
+    if (rc < 0 && rc != e->looked)
+        RV_LOG(e->opts.log, WARN, "cancels.unread", RV_F_ERR("error", err));
+    e->looked = rc;
+}
+
 static int cancel_run(void *self, const char *run, rv_err **err)
 {
     rv_engine *e = self;
@@ -129,6 +137,9 @@ struct lease_write {
     bool renews;
     int64_t now_us, until_us;
     rv_buf cancels; /* ids, each with a NUL behind it */
+    bool has_looked;
+    int looked; /* how; valid when has_looked */
+    rv_err *why;
 };
 
 static struct lease_write *lease_write_of(struct write *w)
@@ -154,7 +165,8 @@ static void list_cancels(struct write *w, rv_store *store)
 {
     struct lease_write *l = lease_write_of(w);
 
-    RV_IGNORE(rv_store_list_cancels(store, l->owner, note_cancel, &l->cancels, NULL), "asked again soon");
+    l->looked = rv_store_list_cancels(store, l->owner, note_cancel, &l->cancels, &l->why);
+    l->has_looked = true;
 }
 
 static void lease_write_free(struct lease_write *l)
@@ -163,6 +175,7 @@ static void lease_write_free(struct lease_write *l)
         return;
     rv_buf_fini(&l->cancels);
     rv_err_free(l->write.err);
+    rv_err_free(l->why);
     free(l);
 }
 
@@ -175,6 +188,8 @@ static void on_renewed(struct write *w)
     e->lease_write = NULL;
     if (l->renews)
         renewed(e, l->now_us, l->until_us, w->rc, w->err);
+    if (l->has_looked)
+        looked(e, l->looked, l->why);
     for (size_t at = 0; at < ids.len; at += strlen(ids.ptr + at) + 1)
         RV_IGNORE(cancel_run(e, ids.ptr + at, NULL), "it cannot fail");
     lease_write_free(l);
@@ -211,6 +226,15 @@ void engine_leases_fini(rv_engine *e)
     e->lease_write = NULL;
 }
 
+static void look(rv_engine *e)
+{
+    rv_err *err = NULL;
+
+    int rc = rv_store_list_cancels(e->opts.store, e->opts.owner, cancel_run, e, &err);
+    looked(e, rc, err);
+    rv_err_free(err);
+}
+
 static void maintain(rv_engine *e, int64_t now_us)
 {
     bool renews = e->renew_at_us > 0 && now_us >= e->renew_at_us;
@@ -224,7 +248,7 @@ static void maintain(rv_engine *e, int64_t now_us)
         if (renews)
             renew(e, now_us);
         if (e->look_at_us > 0)
-            RV_IGNORE(rv_store_list_cancels(e->opts.store, e->opts.owner, cancel_run, e, NULL), "asked again soon");
+            look(e);
     }
     e->look_at_us = now_us + LOOK_EVERY_US;
 }

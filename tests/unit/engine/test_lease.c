@@ -31,6 +31,7 @@ struct process {
     bool no_renewals, is_stolen;     /* until the lease has run out; then somebody else has the run */
     bool is_wanted;                  /* somebody else would take it */
     int cancel_at_look;
+    int refused_looks; /* so many looks before that fail */
     rv_log *log;
     int opens_at;      /* renewals, after which the call that waits for a gate goes on */
     struct gate *gate; /* is opened by the first renewal that succeeds when another process has the run */
@@ -71,6 +72,8 @@ static int watch(void *self, const char *point, rv_err **err)
         f->us += f->jump_us;
     if (strcmp(point, "list_cancels") == 0 && ++f->n_looks == f->cancel_at_look)
         ck_assert_int_eq(rv_store_request_cancel(f->other, &all, world_run_id(), process_now(f), NULL), 0);
+    if (strcmp(point, "list_cancels") == 0 && f->n_looks <= f->refused_looks)
+        return RV_FAIL(err, RV_E_IO, "no look");
     if (strcmp(point, "renew") != 0)
         return 0;
     f->n_renewals++;
@@ -210,6 +213,38 @@ START_TEST(a_cancel_asked_for_by_another_process_is_heard)
 }
 END_TEST
 
+/* The lines with that text. */
+static size_t count_lines(const struct rv_kit_log *log, const char *text)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < log->n_lines; i++)
+        n += strstr(log->lines[i], text) != NULL;
+    return n;
+}
+
+START_TEST(looks_that_the_store_refuses_are_said_once)
+{
+    struct rv_kit_log log;
+    struct process f;
+    struct world w;
+    char *text = NULL;
+
+    process_new(&f, "wait_and_set", "text: it"); /* for ever */
+    rv_kit_log_init(&log, RV_LOG_WARN, RV_LOG_JSON);
+    f.log = log.log;
+    f.refused_looks = 2;
+    f.cancel_at_look = 3;
+    let_time_pass(&f);
+    ck_assert_msg(run(&f, &w, &text) == 0, "%s", text);
+    ck_assert_str_eq(world_status(&w), "cancelled");
+    ck_assert_uint_eq(count_lines(&log, "cancels.unread"), 1);
+    ck_assert_uint_eq(count_lines(&log, "no look"), 1);
+    process_fini(&f, &w);
+    rv_kit_log_fini(&log);
+}
+END_TEST
+
 START_TEST(a_lease_that_ran_out_is_not_believed_to_be_renewed)
 {
     struct gate gate;
@@ -281,6 +316,7 @@ Suite *lease_suite(void)
                         RV_COUNT(stops));
     tcase_add_test(tc, a_long_call_keeps_its_lease);
     tcase_add_test(tc, a_cancel_asked_for_by_another_process_is_heard);
+    tcase_add_test(tc, looks_that_the_store_refuses_are_said_once);
     tcase_add_test(tc, a_lease_that_ran_out_is_not_believed_to_be_renewed);
     tcase_add_test(tc, a_lease_that_ran_out_is_good_again_once_a_step_could_be_noted_down);
     suite_add_tcase(s, tc);
