@@ -219,18 +219,24 @@ static const char *with_limit(struct graph *g, const char *label, int from, int 
     return label;
 }
 
+/* -1: it has none. */
 static int node_of_target(const struct graph *g, int target)
 {
-    switch (target) {
+    if (target >= 0)
+        return (size_t)target < g->n_stages ? target : -1;
+    switch ((enum rv_target)target) {
     case RV_TARGET_END:
         return (int)g->n_stages;
     case RV_TARGET_CLARIFICATION:
         return (int)g->n_stages + 1;
     case RV_TARGET_CONFIRMATION:
         return (int)g->n_stages + 2;
-    default:
-        return target >= 0 && (size_t)target < g->n_stages ? target : -1;
+    case RV_TARGET_NONE:
+    case RV_TARGET_UNKNOWN:
+    case RV_TARGET_LIST: /* its branches have edges of their own */
+        break;
     }
+    return -1;
 }
 
 static int add_edge(struct graph *g, bool merge, struct graph_edge edge)
