@@ -100,7 +100,7 @@ static void end_call(struct srv_stream *st)
 
     while (st->first) {
         struct piece *p = take_waiting(st);
-        atomic_fetch_sub(&st->queued, p->n);
+        atomic_fetch_sub(&st->queued, p->step == STEP_BYTES ? p->n : 0);
         free_piece(p);
     }
     st->call = NULL;
@@ -201,12 +201,25 @@ static void write_bytes(struct srv_stream *st, const struct piece *p)
         tell(st, SRV_WORD_DRAIN);
 }
 
-/* A client that reads more slowly than a model writes gets the whole stream. True: the piece waits or was dropped. */
+/* Of an answer that has begun: it is cut off, and no last chunk says that all is there. */
+static bool is_cut(const struct srv_stream *st, const struct piece *p)
+{
+    return st->has_begun && (p->step == STEP_ANSWER || p->step == STEP_FAIL);
+}
+
+/* A cut takes with it what the connection has not sent. */
+static bool has_room(const struct srv_stream *st, const struct piece *p)
+{
+    return atomic_load(&st->unsent) <= (is_cut(st, p) ? 0 : MAX_AHEAD);
+}
+
+/* A client that reads more slowly than a model writes gets all that was written before the end or the cut. True: the
+ * piece waits or was dropped. */
 static bool waits(struct srv_stream *st, struct piece *p)
 {
-    bool is_later = st->call && (st->first || atomic_load(&st->unsent) > MAX_AHEAD);
+    bool is_later = st->call && (st->first || !has_room(st, p));
 
-    if (!is_later || (p->step != STEP_BYTES && p->step != STEP_END))
+    if (!is_later || (p->step != STEP_BYTES && p->step != STEP_END && !is_cut(st, p)))
         return false;
     if (p->step == STEP_BYTES && atomic_load(&st->queued) > MAX_WAITING + p->n) {
         atomic_fetch_sub(&st->queued, p->n);
@@ -214,7 +227,7 @@ static bool waits(struct srv_stream *st, struct piece *p)
         free_piece(p);
         return true;
     }
-    st->has_ended = p->step == STEP_END;
+    st->has_ended = p->step != STEP_BYTES;
     if (st->first)
         st->last->next = p;
     else
@@ -274,7 +287,7 @@ static void on_drain(void *self, rv_httpd_exchange *x)
     (void)x;
     atomic_fetch_add(&st->refs, 1); /* its end may be among what waits */
     atomic_store(&st->unsent, 0);
-    while (st->first && atomic_load(&st->unsent) <= MAX_AHEAD)
+    while (st->first && has_room(st, st->first))
         do_piece(take_waiting(st));
     if (atomic_load(&st->unsent) == 0)
         tell(st, SRV_WORD_DRAIN);

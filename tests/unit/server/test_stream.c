@@ -200,6 +200,38 @@ START_TEST(a_client_that_reads_slowly_is_not_dropped)
 }
 END_TEST
 
+/* Nor does it lose what was written before its run broke: the cut comes when its connection has sent that. */
+START_TEST(a_client_that_reads_slowly_gets_all_before_the_cut)
+{
+    rv_err *err = NULL;
+    struct played p;
+
+    set_up(&p);
+    srv_stream_begin(p.st);
+    for (int i = 0; i < 3; i++)
+        write_kb(p.st, i < 2 ? 100 : 10);
+    int rc = _i == 0 ? RV_FAIL(&err, RV_E_IO, "it broke") : 0;
+    if (rc < 0)
+        srv_stream_fail(p.st, rc, err);
+    else
+        srv_stream_answer(p.st, 500, "text/plain", &(rv_buf){0});
+    srv_loop_read(&p.server.server_loop);
+    ck_assert_uint_eq(n_written, 100 * KB);
+    ck_assert_uint_eq(n_dropped, 0);
+    for (size_t i = 0; i < 2; i++) { /* the last 10 KB fit beside those before, and are not sent yet */
+        unsent = 0;
+        watched.on_drain(watched.self, NULL);
+        ck_assert_uint_eq(n_written, (i == 0 ? 200 : 210) * KB);
+        ck_assert_uint_eq(n_dropped, 0);
+    }
+    unsent = 0;
+    watched.on_drain(watched.self, NULL);
+    ck_assert_uint_eq(n_dropped, 1);
+    ck_assert_uint_eq(n_ended, 0);
+    ck_assert_ptr_null(p.producer.first);
+}
+END_TEST
+
 /* What waits goes with its exchange; and more than any answer has is not kept. */
 START_TEST(what_waits_for_a_client_has_an_end)
 {
@@ -251,6 +283,7 @@ TCase *stream_case(void)
     tcase_add_test(tc, what_is_queued_counts_until_it_is_sent);
     tcase_add_test(tc, a_producer_that_waits_is_told_when_all_was_sent_at_once);
     tcase_add_test(tc, a_client_that_reads_slowly_is_not_dropped);
+    tcase_add_loop_test(tc, a_client_that_reads_slowly_gets_all_before_the_cut, 0, 2);
     tcase_add_loop_test(tc, what_waits_for_a_client_has_an_end, 0, 2);
     tcase_add_loop_test(tc, a_stream_does_not_begin_without_a_field_of_its_head, 0, 5);
     return tc;
