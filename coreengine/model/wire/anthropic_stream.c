@@ -189,14 +189,6 @@ static int read_delta(rv_wire_reader *r, int64_t index, json_object *delta, rv_e
 
 /* --- how much, and why it ended --- */
 
-static void overwrite(json_object *usage, const char *key, int64_t *count)
-{
-    int64_t n;
-
-    if (rv_json_get_int(usage, key, &n) && n >= 0)
-        *count = n <= RV_USAGE_MAX ? n : RV_USAGE_MAX + 1; /* too large to be true: wire_reader_usage() refuses it */
-}
-
 /* Counters are totals of the whole reply; what is not said stays. Their input is without what a cache read or wrote. */
 static void read_usage(rv_wire_reader *r, json_object *usage)
 {
@@ -205,10 +197,10 @@ static void read_usage(rv_wire_reader *r, json_object *usage)
 
     if (!usage)
         return;
-    overwrite(usage, "input_tokens", &plain);
-    overwrite(usage, "cache_read_input_tokens", &u.cached_tokens);
-    overwrite(usage, "cache_creation_input_tokens", &u.cache_write_tokens);
-    overwrite(usage, "output_tokens", &u.output_tokens);
+    wire_reader_count(usage, "input_tokens", &plain);
+    wire_reader_count(usage, "cache_read_input_tokens", &u.cached_tokens);
+    wire_reader_count(usage, "cache_creation_input_tokens", &u.cache_write_tokens);
+    wire_reader_count(usage, "output_tokens", &u.output_tokens);
     u.input_tokens = plain + u.cached_tokens + u.cache_write_tokens;
     if (u.input_tokens || u.output_tokens) /* zeros are of a server that does not count */
         wire_reader_usage(r, &u);

@@ -178,19 +178,13 @@ static int read_message(rv_wire_reader *r, json_object *message, rv_err **err)
     return rc;
 }
 
-static int64_t count_of(json_object *line, const char *key)
-{
-    int64_t n = 0;
-
-    return rv_json_get_int(line, key, &n) && n > 0 ? n : 0;
-}
-
 static void read_end(rv_wire_reader *r, json_object *line)
 {
     rv_str reason = wire_text(line, "done_reason");
-    struct rv_usage totals = {.input_tokens = count_of(line, "prompt_eval_count"),
-                              .output_tokens = count_of(line, "eval_count")};
+    struct rv_usage totals = {0};
 
+    wire_reader_count(line, "prompt_eval_count", &totals.input_tokens);
+    wire_reader_count(line, "eval_count", &totals.output_tokens);
     if (totals.input_tokens || totals.output_tokens)
         wire_reader_usage(r, &totals);
     if (rv_str_is(reason, "length"))

@@ -7,23 +7,18 @@
 
 /* --- usage --- */
 
-static int64_t count_of(json_object *obj, const char *key)
-{
-    int64_t n = 0;
-
-    return obj && rv_json_get_int(obj, key, &n) && n > 0 ? n : 0;
-}
-
+/* Totals of the whole answer; what is not said stays as an earlier chunk said it. */
 static void read_usage(rv_wire_reader *r, json_object *usage)
 {
     json_object *in = rv_json_get_obj(usage, "prompt_tokens_details");
     json_object *out = rv_json_get_obj(usage, "completion_tokens_details");
-    struct rv_usage totals = {.input_tokens = count_of(usage, "prompt_tokens"),
-                              .output_tokens = count_of(usage, "completion_tokens"),
-                              .cached_tokens = count_of(in, "cached_tokens"),
-                              .cache_write_tokens = count_of(in, "cache_write_tokens"),
-                              .reasoning_tokens = count_of(out, "reasoning_tokens")};
+    struct rv_usage totals = r->usage;
 
+    wire_reader_count(usage, "prompt_tokens", &totals.input_tokens);
+    wire_reader_count(usage, "completion_tokens", &totals.output_tokens);
+    wire_reader_count(in, "cached_tokens", &totals.cached_tokens);
+    wire_reader_count(in, "cache_write_tokens", &totals.cache_write_tokens);
+    wire_reader_count(out, "reasoning_tokens", &totals.reasoning_tokens);
     if (totals.input_tokens || totals.output_tokens) /* an object of zeros is a server that does not count */
         wire_reader_usage(r, &totals);
 }

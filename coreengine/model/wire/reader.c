@@ -230,6 +230,20 @@ void wire_reader_finish(rv_wire_reader *r, int finish)
     r->finish = finish;
 }
 
+void wire_reader_count(json_object *usage, const char *key, int64_t *n)
+{
+    json_object *v = rv_json_member(usage, key);
+    double d;
+
+    if (!v)
+        return;
+    d = rv_json_is_number(v) ? json_object_get_double(v) : -1;
+    if (d < 0 || d > (double)RV_USAGE_MAX || d != (double)(int64_t)d)
+        *n = RV_USAGE_MAX + 1;
+    else
+        *n = rv_json_is_int(v) ? json_object_get_int64(v) : (int64_t)d;
+}
+
 static bool same_usage(const struct rv_usage *a, const struct rv_usage *b)
 {
     return a->input_tokens == b->input_tokens && a->output_tokens == b->output_tokens &&

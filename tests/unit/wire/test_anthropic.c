@@ -99,6 +99,14 @@ static const struct {
                      END("\"end_turn\"", "\"output_tokens\":8,\"input_tokens\":11,\"cache_read_input_tokens\":21"),
      "usage 33 1 cached=20 written=3\ntext x\nusage 33 5 cached=20 written=3\nusage 35 8 cached=21 written=3\nfinish "
      "stop\n= x\nusage 35 8 cached=21 written=3\nfinish stop\n"},
+    {"a whole number, however it is written",
+     START("\"input_tokens\":1000.0,\"output_tokens\":1") TEXT_BLOCK(0, "x")
+         END("\"end_turn\"", "\"output_tokens\":8e0"),
+     "usage 1000 1\ntext x\nusage 1000 8\nfinish stop\n= x\nusage 1000 8\nfinish stop\n"},
+    {"a count that is none",
+     START("\"input_tokens\":\"1000\",\"output_tokens\":1") TEXT_BLOCK(0, "x")
+         END("\"end_turn\"", "\"output_tokens\":8"),
+     "text x\nfinish stop\n= x\nfinish stop\n"},
     {"counters without sense",
      START("\"input_tokens\":-4,\"cache_read_input_tokens\":9223372036854775807,\"output_tokens\":\"7\"")
          TEXT_BLOCK(0, "x") END("\"end_turn\"", "\"input_tokens\":9223372036854775807,\"output_tokens\":1e3"),

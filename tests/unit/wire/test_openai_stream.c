@@ -60,6 +60,20 @@ static const struct {
          DATA("{\"choices\":[],\"usage\":{\"prompt_tokens\":9223372036854775807,\"completion_tokens\":3}}")
              DATA("{\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":3}}") DONE,
      "text a\nfinish stop\n= a\nfinish stop\n"},
+    {"a whole number counts however it is written, and what a later usage leaves out stays",
+     DELTA("\"content\":\"a\"") DATA("{\"choices\":[],\"usage\":{\"prompt_tokens\":4000.0,\"completion_tokens\":1e0}}")
+         FINISH("stop") DATA("{\"choices\":[],\"usage\":{\"completion_tokens\":3,\"prompt_tokens\":null}}") DONE,
+     "text a\nusage 4000 1\nusage 4000 3\nfinish stop\n= a\nusage 4000 3\nfinish stop\n"},
+    {"what is no count is not taken for none",
+     FINISH("stop") DATA("{\"choices\":[],\"usage\":{\"prompt_tokens\":\"4000\",\"completion_tokens\":3}}") DONE,
+     "finish stop\n= \nfinish stop\n"},
+    {"nor is less than nothing",
+     FINISH("stop") DATA("{\"choices\":[],\"usage\":{\"prompt_tokens\":-5,\"completion_tokens\":3}}") DONE,
+     "finish stop\n= \nfinish stop\n"},
+    {"nor a part of a token, nor more than can be",
+     FINISH("stop") DATA("{\"choices\":[],\"usage\":{\"prompt_tokens\":0.5,\"completion_tokens\":3}}")
+         DATA("{\"choices\":[],\"usage\":{\"prompt_tokens\":1e300,\"completion_tokens\":3}}") DONE,
+     "finish stop\n= \nfinish stop\n"},
     {"empty arguments",
      CALL("\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"\"}") FINISH("tool_calls") DONE,
      "start 0 a f\nend 0\nfinish tool_calls\n= \ncalls [{\"id\":\"a\",\"name\":\"f\",\"arguments\":\"{}\"}]\n"
