@@ -11,6 +11,7 @@ static int make_call(rv_wire_reader *r, int64_t key, rv_err **err)
         return RV_FAIL(err, RV_E_NOMEM, "no memory for a tool call");
     r->calls[r->n_calls++] = (struct wire_call){.key = key,
                                                 .id = RV_BUF_INIT(MAX_NAME),
+                                                .sent_id = RV_BUF_INIT(MAX_NAME),
                                                 .name = RV_BUF_INIT(MAX_NAME),
                                                 .arguments = RV_BUF_INIT(RV_LLM_MAX_REPLY)};
     return 0;

@@ -25,26 +25,57 @@ static void read_usage(rv_wire_reader *r, json_object *usage)
 
 /* --- tool calls --- */
 
-static struct wire_call *last_call(rv_wire_reader *r)
-{
-    return r->n_calls ? &r->calls[r->n_calls - 1] : NULL;
-}
+/* One piece of a call. */
+struct piece {
+    rv_str id, name;
+    json_object *function;
+};
 
 static struct wire_call *call_with_id(rv_wire_reader *r, rv_str id)
 {
     for (size_t i = r->n_calls; i-- > 0;)
-        if (rv_str_eq(rv_buf_str(&r->calls[i].id), id))
+        if (rv_str_eq(rv_buf_str(&r->calls[i].sent_id), id))
             return &r->calls[i];
     return NULL;
 }
 
+static bool has_arguments(const struct piece *p)
+{
+    json_object *arguments = rv_json_member(p->function, "arguments");
+
+    return json_object_is_type(arguments, json_type_object) || rv_str_trim(rv_json_str(arguments)).len > 0;
+}
+
+/* Does a piece that has the number or the id of that call, or neither, begin another? One with another name does; one
+ * with the same may only repeat it. It does not when that call has all of its arguments and the piece has some, or when
+ * both are in one list. RV_E_NOMEM */
+static int begins_another(struct wire_call *c, const struct piece *p, bool *does, rv_err **err)
+{
+    *does = c->started && p->name.len && !rv_str_eq(rv_buf_str(&c->name), p->name);
+    if (*does || !c->started || !p->name.len || !(c->is_in_list || has_arguments(p)))
+        return 0;
+    if (rv_str_trim(rv_buf_str(&c->arguments)).len > 0)
+        return wire_reader_call_is_complete(c, does, err);
+    *does = c->is_in_list;
+    return 0;
+}
+
 /* The call that a piece with a number belongs to. Some servers give every call the number 0: another id with a name is
  * another call then. */
-static struct wire_call *numbered_call(rv_wire_reader *r, int64_t index, rv_str id, rv_str name, int *rc, rv_err **err)
+static struct wire_call *numbered_call(rv_wire_reader *r, int64_t index, const struct piece *p, int *rc, rv_err **err)
 {
     struct wire_call *c = wire_reader_call(r, index, rc, err);
+    bool is_another = false;
 
-    if (c && c->started && id.len && name.len && !rv_str_eq(rv_buf_str(&c->id), id)) {
+    if (!c)
+        return NULL;
+    if (c->started && p->id.len && p->name.len && !rv_str_eq(rv_buf_str(&c->sent_id), p->id))
+        is_another = true;
+    else
+        *rc = begins_another(c, p, &is_another, err);
+    if (*rc < 0)
+        return NULL;
+    if (is_another) {
         c->key = -1;
         c = wire_reader_call(r, index, rc, err);
     }
@@ -54,20 +85,17 @@ static struct wire_call *numbered_call(rv_wire_reader *r, int64_t index, rv_str 
 /* For a piece without an index: a new id or, where there are no ids, a name begins a call; any other piece continues
  * the call with its id or, without an id, the last call. A name that comes again while its arguments are not complete
  * is only a repetition. */
-static struct wire_call *unnumbered_call(rv_wire_reader *r, rv_str id, rv_str name, int *rc, rv_err **err)
+static struct wire_call *unnumbered_call(rv_wire_reader *r, const struct piece *p, int *rc, rv_err **err)
 {
-    struct wire_call *c = id.len ? call_with_id(r, id) : last_call(r);
-    bool is_complete = false;
+    struct wire_call *c = p->id.len ? call_with_id(r, p->id) : r->n_calls ? &r->calls[r->n_calls - 1] : NULL;
+    bool is_another = false;
 
-    *rc = 0;
-    if (c && !id.len && name.len && c->started) {
-        *rc = wire_reader_call_is_complete(c, &is_complete, err);
-        if (*rc < 0)
-            return NULL;
-        if (is_complete || !rv_str_eq(rv_buf_str(&c->name), name))
-            c = NULL;
-    }
-    return c ? c : wire_reader_call(r, -1, rc, err);
+    *rc = c ? begins_another(c, p, &is_another, err) : 0;
+    if (*rc == 0 && c && !is_another && !p->id.len && p->name.len && c->started)
+        *rc = wire_reader_call_is_complete(c, &is_another, err);
+    if (*rc < 0)
+        return NULL;
+    return c && !is_another ? c : wire_reader_call(r, -1, rc, err);
 }
 
 static int read_arguments(rv_wire_reader *r, struct wire_call *c, json_object *arguments, rv_err **err)
@@ -82,38 +110,45 @@ static int read_arguments(rv_wire_reader *r, struct wire_call *c, json_object *a
     return rc < 0 ? rc : wire_reader_arguments(r, c, rv_buf_str(&r->scratch), err);
 }
 
-static int read_function(rv_wire_reader *r, struct wire_call *c, rv_str id, json_object *function, rv_err **err)
+static int read_function(rv_wire_reader *r, struct wire_call *c, const struct piece *p, rv_err **err)
 {
     int rc;
 
+    c->is_in_list = true;
     if (!c->started) {
-        if (c->id.len == 0)
-            rv_buf_add_str(&c->id, id);
+        if (c->id.len == 0) {
+            rv_buf_add_str(&c->id, p->id);
+            rv_buf_add_str(&c->sent_id, p->id);
+        }
         if (c->name.len == 0)
-            rv_buf_add_str(&c->name, wire_text(function, "name"));
+            rv_buf_add_str(&c->name, p->name);
     }
+    if (c->sent_id.rc == RV_E_NOMEM)
+        return rv_buf_check(&c->sent_id, "a tool call", err);
     rc = wire_reader_call_starts(r, c, err);
     if (rc < 0 || r->is_broken)
         return rc;
-    return read_arguments(r, c, rv_json_member(function, "arguments"), err);
+    return read_arguments(r, c, rv_json_member(p->function, "arguments"), err);
 }
 
+/* In an answer that came at once each item is a whole call. */
 static int read_call(rv_wire_reader *r, json_object *item, rv_err **err)
 {
     json_object *function = rv_json_get_obj(item, "function");
-    rv_str id = wire_text(item, "id"), name;
     struct wire_call *c;
     int64_t index = -1;
     int rc = 0;
 
     if (!function)
         return 0;
-    name = wire_text(function, "name");
-    if (rv_json_get_int(item, "index", &index) && index >= 0)
-        c = numbered_call(r, index, id, name, &rc, err);
+    const struct piece p = {wire_text(item, "id"), wire_text(function, "name"), function};
+    if (r->is_whole)
+        c = wire_reader_call(r, -1, &rc, err);
+    else if (rv_json_get_int(item, "index", &index) && index >= 0)
+        c = numbered_call(r, index, &p, &rc, err);
     else
-        c = unnumbered_call(r, id, name, &rc, err);
-    return c ? read_function(r, c, id, function, err) : rc;
+        c = unnumbered_call(r, &p, &rc, err);
+    return c ? read_function(r, c, &p, err) : rc;
 }
 
 static int read_calls(rv_wire_reader *r, json_object *delta, rv_err **err)
@@ -121,6 +156,8 @@ static int read_calls(rv_wire_reader *r, json_object *delta, rv_err **err)
     json_object *calls = rv_json_get_arr(delta, "tool_calls"), *function = rv_json_get_obj(delta, "function_call");
     int rc = 0;
 
+    for (size_t i = 0; i < r->n_calls; i++)
+        r->calls[i].is_in_list = false;
     for (size_t i = 0; calls && rc == 0 && !r->is_broken && i < json_object_array_length(calls); i++) {
         json_object *item = json_object_array_get_idx(calls, i);
         if (json_object_is_type(item, json_type_object))
@@ -128,8 +165,9 @@ static int read_calls(rv_wire_reader *r, json_object *delta, rv_err **err)
     }
     if (rc == 0 && function && !r->is_broken) { /* the older form: one call without an id */
         struct wire_call *c = wire_reader_call(r, 0, &rc, err);
+        const struct piece p = {.name = wire_text(function, "name"), .function = function};
         if (c)
-            rc = read_function(r, c, (rv_str){NULL, 0}, function, err);
+            rc = read_function(r, c, &p, err);
     }
     return rc;
 }

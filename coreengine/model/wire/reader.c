@@ -88,6 +88,7 @@ void rv_wire_reader_free(rv_wire_reader *r)
     rv_ndjson_free(r->ndjson);
     for (size_t i = 0; i < r->n_calls; i++) {
         rv_buf_fini(&r->calls[i].id);
+        rv_buf_fini(&r->calls[i].sent_id);
         rv_buf_fini(&r->calls[i].name);
         rv_buf_fini(&r->calls[i].arguments);
     }

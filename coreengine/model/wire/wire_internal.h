@@ -23,9 +23,11 @@ struct wire_brackets {
 struct wire_call {
     int64_t key;      /* the provider's index of the call; -1: none */
     rv_buf id, name;  /* id may stay empty: one is made up when the call starts, as it is when another call has it */
+    rv_buf sent_id;   /* OpenAI: as the provider wrote it */
     rv_buf arguments; /* text */
     struct wire_half half;
     struct wire_brackets brackets;
+    bool is_in_list;     /* OpenAI: a piece of it is in the list of pieces that is read */
     bool started, ended; /* its deltas were handed out */
 };
 

@@ -122,6 +122,33 @@ static const struct {
      "= \ncalls "
      "[{\"id\":\"x\",\"name\":\"f\",\"arguments\":\"{}\"},{\"id\":\"y\",\"name\":\"g\",\"arguments\":\"{}\"}]\n"
      "finish tool_calls\n"},
+    {"every call has the number 0, and none an id",
+     CALL("\"index\":0,\"function\":{\"name\":\"f\",\"arguments\":\"{\\\"a\\\":\"}")
+         CALL("\"index\":0,\"function\":{\"name\":\"f\",\"arguments\":\"1}\"}")
+             CALL("\"index\":0,\"function\":{\"name\":\"f\",\"arguments\":\"\"}")
+                 CALL("\"index\":0,\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}") FINISH("stop") DONE,
+     "start 0 call_1 f\narguments 0 {\"a\":\narguments 0 1}\nend 0\nstart 1 call_2 f\narguments 1 {}\nend 1\n"
+     "finish tool_calls\n= \ncalls [{\"id\":\"call_1\",\"name\":\"f\",\"arguments\":\"{\\\"a\\\":1}\"},"
+     "{\"id\":\"call_2\",\"name\":\"f\",\"arguments\":\"{}\"}]\nfinish tool_calls\n"},
+    {"the number 0 and another name",
+     CALL("\"index\":0,\"function\":{\"name\":\"f\",\"arguments\":\"\"}")
+         CALL("\"index\":0,\"function\":{\"name\":\"g\",\"arguments\":\"{}\"}") FINISH("stop") DONE,
+     "start 0 call_1 f\nstart 1 call_2 g\narguments 1 {}\nend 0\nend 1\nfinish tool_calls\n= \n"
+     "calls [{\"id\":\"call_1\",\"name\":\"f\",\"arguments\":\"{}\"},"
+     "{\"id\":\"call_2\",\"name\":\"g\",\"arguments\":\"{}\"}]\nfinish tool_calls\n"},
+    {"no index, no id, no arguments, in one list",
+     DELTA("\"tool_calls\":[{\"function\":{\"name\":\"f\"}},{\"function\":{\"name\":\"f\"}}]") FINISH("stop") DONE,
+     "start 0 call_1 f\nstart 1 call_2 f\nend 0\nend 1\nfinish tool_calls\n= \n"
+     "calls [{\"id\":\"call_1\",\"name\":\"f\",\"arguments\":\"{}\"},"
+     "{\"id\":\"call_2\",\"name\":\"f\",\"arguments\":\"{}\"}]\nfinish tool_calls\n"},
+    {"no index, one id for two calls, the second in pieces",
+     CALL("\"id\":\"x\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}")
+         CALL("\"id\":\"x\",\"function\":{\"name\":\"f\",\"arguments\":\"{\"}")
+             CALL("\"id\":\"x\",\"function\":{\"arguments\":\"}\"}") FINISH("stop") DONE,
+     "start 0 x f\narguments 0 {}\nend 0\nstart 1 call_1 f\narguments 1 {\narguments 1 }\nend 1\nfinish tool_calls\n= "
+     "\n"
+     "calls [{\"id\":\"x\",\"name\":\"f\",\"arguments\":\"{}\"},"
+     "{\"id\":\"call_1\",\"name\":\"f\",\"arguments\":\"{}\"}]\nfinish tool_calls\n"},
     {"two calls with one id",
      CALL("\"index\":0,\"id\":\"call_1\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}") CALL(
          "\"index\":1,\"id\":\"call_1\",\"function\":{\"name\":\"g\",\"arguments\":\"{}\"}") FINISH("tool_calls") DONE,
@@ -295,6 +322,15 @@ static const struct {
      "start 0 a f\narguments 0 {}\nend 0\nstart 1 b f\narguments 1 {}\nend 1\nfinish tool_calls\n= \n"
      "calls [{\"id\":\"a\",\"name\":\"f\",\"arguments\":\"{}\"},{\"id\":\"b\",\"name\":\"f\",\"arguments\":\"{}\"}]\n"
      "finish tool_calls\n"},
+    {"calls with one id, and calls without",
+     "{\"choices\":[{\"message\":{\"tool_calls\":[{\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}},"
+     "{\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"{\"}},{\"function\":{\"name\":\"f\"}},"
+     "{\"function\":{\"name\":\"f\"}}]},\"finish_reason\":\"stop\"}]}",
+     "start 0 a f\narguments 0 {}\nend 0\nstart 1 call_1 f\narguments 1 {\nstart 2 call_2 f\nstart 3 call_3 f\nend "
+     "1\nend 2\n"
+     "end 3\nfinish tool_calls\n= \ncalls [{\"id\":\"a\",\"name\":\"f\",\"arguments\":\"{}\"},"
+     "{\"id\":\"call_1\",\"name\":\"f\",\"arguments\":\"{\"},{\"id\":\"call_2\",\"name\":\"f\",\"arguments\":\"{}\"},"
+     "{\"id\":\"call_3\",\"name\":\"f\",\"arguments\":\"{}\"}]\nfinish tool_calls\n"},
     {"no finish reason", "{\"choices\":[{\"message\":{\"content\":\"x\"}}]}", "text x\n= x\nfinish -\n"},
     {"an error under a good status", "{\"error\":{\"message\":\"slow down\",\"code\":429}}",
      "= \n! rate_limited retryable billed: openai:gpt-x: the provider broke off: slow down\n"},
