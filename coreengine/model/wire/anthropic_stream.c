@@ -119,11 +119,45 @@ static struct wire_call *find_call(rv_wire_reader *r, int64_t index)
     return NULL;
 }
 
+/* Servers that have the input of a call at once write it where others write {} for what is to come in pieces. */
+static int keep_input(rv_wire_reader *r, int64_t index, json_object *block, rv_err **err)
+{
+    json_object *input = rv_json_get_obj(block, "input");
+
+    if (r->is_whole || !input || json_object_object_length(input) == 0)
+        return 0;
+    r->input_index = index;
+    r->input_has_halves = r->has_halves;
+    rv_json_write(input, &r->block_input);
+    if (r->block_input.rc != RV_E_LIMIT)
+        return rv_buf_check(&r->block_input, "the arguments of a tool call", err);
+    wire_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the reply is longer than %zu bytes", RV_LLM_MAX_REPLY);
+    return 0;
+}
+
+/* What the last call began with are its arguments when no pieces came. */
+static int take_input(rv_wire_reader *r, rv_err **err)
+{
+    struct wire_call *c = r->block_input.len ? find_call(r, r->input_index) : NULL;
+    bool has_halves = r->has_halves;
+    int rc = 0;
+
+    if (c && !c->ended && rv_str_trim(rv_buf_str(&c->arguments)).len == 0) {
+        r->has_halves = r->input_has_halves;
+        rc = wire_reader_arguments(r, c, rv_buf_str(&r->block_input), err);
+        r->has_halves = has_halves;
+    }
+    rv_buf_clear(&r->block_input);
+    return rc;
+}
+
 static int start_call(rv_wire_reader *r, int64_t index, json_object *block, rv_err **err)
 {
     struct wire_call *c;
-    int rc;
+    int rc = take_input(r, err); /* of a call whose end did not come */
 
+    if (rc < 0 || r->is_broken)
+        return rc;
     if (find_call(r, index)) {
         wire_reader_break(r, RV_LLM_ERROR_PROTOCOL, "two tool calls have the same place in the reply");
         return 0;
@@ -133,7 +167,8 @@ static int start_call(rv_wire_reader *r, int64_t index, json_object *block, rv_e
         return rc;
     rv_buf_add_str(&c->id, wire_text(block, "id"));
     rv_buf_add_str(&c->name, wire_text(block, "name"));
-    return wire_reader_call_starts(r, c, err);
+    rc = wire_reader_call_starts(r, c, err);
+    return rc == 0 && !r->is_broken ? keep_input(r, index, block, err) : rc;
 }
 
 /* --- blocks --- */
@@ -163,7 +198,10 @@ static int start_block(rv_wire_reader *r, int64_t index, json_object *block, rv_
 static int stop_block(rv_wire_reader *r, int64_t index, rv_err **err)
 {
     struct wire_call *c = find_call(r, index);
+    int rc = r->input_index == index ? take_input(r, err) : 0;
 
+    if (rc < 0 || r->is_broken)
+        return rc;
     if (c)
         wire_reader_call_ends(r, c);
     return r->block_kind == BLOCK_THINKING && r->block_index == index ? close_thinking(r, err) : 0;
@@ -232,8 +270,10 @@ static void read_stop_reason(rv_wire_reader *r, json_object *from)
 
 static int end_message(rv_wire_reader *r, rv_err **err)
 {
-    int rc = r->block_kind == BLOCK_THINKING ? close_thinking(r, err) : 0;
+    int rc = take_input(r, err);
 
+    if (rc == 0 && r->block_kind == BLOCK_THINKING)
+        rc = close_thinking(r, err);
     r->saw_end = rc == 0;
     return rc;
 }

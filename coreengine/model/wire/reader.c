@@ -66,6 +66,7 @@ int rv_wire_reader_new(const struct rv_wire_target *t, rv_str content_type, rv_l
     r->joined = RV_BUF_INIT(WIRE_MAX_WHOLE);
     r->block_text = RV_BUF_INIT(RV_LLM_MAX_REPLY);
     r->block_signature = RV_BUF_INIT(RV_LLM_MAX_REPLY);
+    r->block_input = RV_BUF_INIT(RV_LLM_MAX_REPLY);
     r->finish = RV_UNSET;
     choose_frame(r, content_type, &sse, &ndjson);
     if (sse)
@@ -101,6 +102,7 @@ void rv_wire_reader_free(rv_wire_reader *r)
     json_object_put(r->blocks);
     rv_buf_fini(&r->block_text);
     rv_buf_fini(&r->block_signature);
+    rv_buf_fini(&r->block_input);
     free(r);
 }
 

@@ -59,6 +59,9 @@ struct rv_wire_reader {
     int64_t block_index; /* and the block that is open */
     int block_kind;
     rv_buf block_text, block_signature; /* what a thinking block has so far */
+    rv_buf block_input;                 /* what the last tool call began with, in place of pieces; empty: nothing */
+    int64_t input_index;                /* of that call */
+    bool input_has_halves;              /* and of its event */
     size_t block_bytes;                 /* of all that are kept, as JSON */
     struct wire_half block_half;
     int finish; /* enum rv_finish_reason or RV_UNSET */

@@ -19,11 +19,12 @@ static const struct rv_wire_target target = {
     EVENT("message_delta", ",\"delta\":{\"stop_reason\":" reason "},\"usage\":{" usage "}") EVENT("message_stop", "")
 #define TEXT_BLOCK(i, text)                                                                                            \
     BLOCK(i, "\"type\":\"text\",\"text\":\"\"") DELTA(i, "\"type\":\"text_delta\",\"text\":\"" text "\"") BLOCK_END(i)
-#define CALL(i, id, name)  BLOCK(i, "\"type\":\"tool_use\",\"id\":\"" id "\",\"name\":\"" name "\",\"input\":{}")
-#define INPUT(i, json)     DELTA(i, "\"type\":\"input_json_delta\",\"partial_json\":\"" json "\"")
-#define THINKING(i)        BLOCK(i, "\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"\"")
-#define THOUGHT(i, text)   DELTA(i, "\"type\":\"thinking_delta\",\"thinking\":\"" text "\"")
-#define SIGNATURE(i, text) DELTA(i, "\"type\":\"signature_delta\",\"signature\":\"" text "\"")
+#define CALL(i, id, name)   BLOCK(i, "\"type\":\"tool_use\",\"id\":\"" id "\",\"name\":\"" name "\",\"input\":{}")
+#define GIVEN(i, id, input) BLOCK(i, "\"type\":\"tool_use\",\"id\":\"" id "\",\"name\":\"f\",\"input\":" input)
+#define INPUT(i, json)      DELTA(i, "\"type\":\"input_json_delta\",\"partial_json\":\"" json "\"")
+#define THINKING(i)         BLOCK(i, "\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"\"")
+#define THOUGHT(i, text)    DELTA(i, "\"type\":\"thinking_delta\",\"thinking\":\"" text "\"")
+#define SIGNATURE(i, text)  DELTA(i, "\"type\":\"signature_delta\",\"signature\":\"" text "\"")
 
 static const struct {
     const char *what, *body, *want;
@@ -52,6 +53,15 @@ static const struct {
      "[{\"id\":\"toolu_9\",\"name\":\"find_order\",\"arguments\":\"{\\\"order_no\\\":\\\"A12\\\"}\"},{\"id\":\"toolu_"
      "8\","
      "\"name\":\"now\",\"arguments\":\"{}\"}]\nusage 5 31\nfinish tool_calls\n"},
+    {"calls with their input at the start, which counts where no pieces come",
+     START("") GIVEN(0, "a", "{\"x\":1}") BLOCK_END(0) GIVEN(1, "b", "{\"x\":2}") INPUT(1, "{}") BLOCK_END(1)
+         GIVEN(2, "c", "{\"x\":\"\\ud83d\"}") INPUT(2, "") GIVEN(3, "d", "{\"x\":4}") END("\"tool_use\"", ""),
+     "start 0 a f\narguments 0 {\"x\":1}\nend 0\nstart 1 b f\narguments 1 {}\nend 1\nstart 2 c f\n"
+     "arguments 2 {\"x\":\"\xEF\xBF\xBD\"}\nend 2\nstart 3 d f\narguments 3 {\"x\":4}\nend 3\nfinish tool_calls\n= \n"
+     "calls [{\"id\":\"a\",\"name\":\"f\",\"arguments\":\"{\\\"x\\\":1}\"},"
+     "{\"id\":\"b\",\"name\":\"f\",\"arguments\":\"{}\"},"
+     "{\"id\":\"c\",\"name\":\"f\",\"arguments\":\"{\\\"x\\\":\\\"\xEF\xBF\xBD\\\"}\"},"
+     "{\"id\":\"d\",\"name\":\"f\",\"arguments\":\"{\\\"x\\\":4}\"}]\nfinish tool_calls\n"},
     {"calls and text interleaved",
      START("") BLOCK(0, "\"type\":\"text\",\"text\":\"\"") CALL(1, "a", "f") CALL(2, "b", "g") INPUT(2, "{\\\"x\\\":")
          INPUT(1, "{\\\"y\\\":") DELTA(0, "\"type\":\"text_delta\",\"text\":\"t\"") INPUT(2, "1}") INPUT(1, "2}")
