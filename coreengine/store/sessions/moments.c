@@ -384,8 +384,11 @@ static int forget_message(struct sql_store *st, const struct found_session *sess
     struct building b;
     json_object *row = NULL, *metadata;
     int64_t from = 0, upto = 0;
-    int rc = entity_at(st, rv_kind_find(RV_STR_LIT("moments")), key, &row, err);
+    const bool reveals = st->reveals;
 
+    st->reveals = true; /* which messages it covers is in its metadata */
+    int rc = entity_at(st, rv_kind_find(RV_STR_LIT("moments")), key, &row, err);
+    st->reveals = reveals;
     building_init(&b);
     metadata = rc == 0 ? rv_json_get_obj(row, "metadata") : NULL;
     if (metadata && rv_json_get_int(metadata, "from_seq", &from) && rv_json_get_int(metadata, "through_seq", &upto) &&

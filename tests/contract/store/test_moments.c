@@ -1,6 +1,6 @@
 /* Chunks of sessions: made once, with the turn that completes them, of that owner's messages alone. */
 #include "coreengine/store/store.h"
-#include "tests/contract/store/entities.h"
+#include "tests/contract/store/secrets.h"
 
 #define THRESHOLD 10
 #define WORDS     "assistant:an-answer-of-forty-characters-or-some-more" /* 10 tokens, with the question 11 */
@@ -197,6 +197,37 @@ START_TEST(a_chunk_forgets_a_deleted_message_and_goes_with_its_session)
 }
 END_TEST
 
+/* What the chunk covers is hidden from a client, and not from the engine. */
+START_TEST(a_chunk_that_clients_cannot_read_forgets_as_well)
+{
+    struct world world, *w = &world;
+    const struct rv_store_scope owner = {NULL, "u"};
+    struct rv_session_row session;
+    json_object *row = NULL;
+
+    world_open(w, _i);
+    use_keys(w, ONE);
+    set_mode(w, RV_ENCRYPTION_CLIENT);
+    make_session(w, "s1", "u");
+    OK(add_rows(w, "s1", "a", "user:hello assistant:secret user:again assistant:public"));
+    OK(rv_store_build_moment(
+        w->s, &owner, &(const struct rv_moment_build){.session = "s1", .threshold = 0, .now_us = T0}, &row, &w->err));
+    json_object_put(row);
+    OK(rv_store_delete_message(w->s, &owner, "s1", 2, T0 + 1, &w->err));
+    row = moment_of(w, "s1", 0);
+    ck_assert_ptr_nonnull(strstr(member(row, "summary"), "reeve-enc1:")); /* only the engine's own look reveals it */
+    json_object_put(row);
+    rv_store_reveal(w->s, true);
+    row = moment_of(w, "s1", 0);
+    ck_assert_str_eq(member(row, "summary"), "\"public\"");
+    json_object_put(row);
+    OK(rv_store_get_session(w->s, &owner, "s1", &session, &w->err));
+    ck_assert_ptr_nonnull(strstr(session.metadata.ptr, "\"latest_summary\":\"public\""));
+    rv_session_row_fini(&session);
+    world_close(w);
+}
+END_TEST
+
 static json_object *notes_of(struct world *w, const char *user, const char *session, int64_t max)
 {
     const struct rv_store_scope scope = {NULL, user};
@@ -303,6 +334,7 @@ Suite *moments_suite(void)
     tcase_add_loop_test(tc, a_chunk_that_was_deleted_is_not_made_anew, first_store_impl, n_store_impls);
     tcase_add_loop_test(tc, a_chunk_forgets_a_deleted_message_and_goes_with_its_session, first_store_impl,
                         n_store_impls);
+    tcase_add_loop_test(tc, a_chunk_that_clients_cannot_read_forgets_as_well, first_store_impl, n_store_impls);
     tcase_add_loop_test(tc, moments_of_other_owners_are_never_told, first_store_impl, n_store_impls);
     tcase_add_loop_test(tc, a_name_that_is_taken_becomes_a_longer_one, first_store_impl, n_store_impls);
     tcase_add_loop_test(tc, a_chunk_without_answers_has_an_empty_summary, first_store_impl, n_store_impls);
