@@ -86,6 +86,7 @@
     X(ADD_PENDING, "INSERT INTO pending (run, n, id, kind, stage, text, body, created_us, expires_us)"                 \
                    " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")                                                     \
     X(DELETE_RUN, "DELETE FROM runs WHERE key = ?1")                                                                   \
+    X(DELETE_RUN_SEEN, "DELETE FROM runs WHERE key = ?1 AND status = ?2 AND updated_us = ?3")                          \
     X(CLAIM, "UPDATE runs SET owner = ?2, fence = fence + 1, lease_until_us = ?3 WHERE key = ?1")                      \
     X(RENEW, "UPDATE runs SET lease_until_us = ?2 WHERE owner = ?1 AND lease_until_us < ?2")                           \
     X(CANCEL, "UPDATE runs SET cancel = 1, updated_us = ?2 WHERE key = ?1")                                            \

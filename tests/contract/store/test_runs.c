@@ -382,6 +382,42 @@ START_TEST(thousands_of_runs_are_found_and_listed)
 }
 END_TEST
 
+/* A list is judged first, and what it showed may be over when its turn comes. */
+START_TEST(a_run_that_changed_since_it_was_seen_stays)
+{
+    struct world world, *w = &world;
+    struct rv_run_row row;
+    bool deleted = true;
+
+    world_open(w, _i);
+    make_run(w, "r1");
+    OK(rv_store_get_run(w->s, &operator_scope, "r1", &row, &w->err));
+    struct rv_run_seen seen = {"r1", row.status, row.updated_us};
+    rv_run_row_fini(&row);
+    SAYS(RV_E_STATE, "\"A\"",
+         rv_store_delete_run_seen(w->s, &operator_scope, &seen, T0 + 1, &deleted, &w->err)); /* its lease lasts */
+    ck_assert(!deleted);
+    struct rv_record r;
+    struct rv_store_append a = world_append("r1", 1, &r, 2, "x");
+    a.status = RV_RUN_COMPLETED;
+    a.now_us = T0 + 5;
+    a.release = true;
+    OK(rv_store_append(w->s, &a, &w->err));
+    OK(rv_store_delete_run_seen(w->s, &operator_scope, &seen, T0 + 6, &deleted, &w->err));
+    ck_assert(!deleted);
+    seen.status = RV_RUN_COMPLETED; /* and its time is another one */
+    OK(rv_store_delete_run_seen(w->s, &operator_scope, &seen, T0 + 6, &deleted, &w->err));
+    ck_assert(!deleted);
+    RECORDS("r1", "1:one 2:x");
+    seen.updated_us = T0 + 5;
+    OK(rv_store_delete_run_seen(w->s, &operator_scope, &seen, T0 + 6, &deleted, &w->err));
+    ck_assert(deleted);
+    FAILS(RV_E_NOT_FOUND, rv_store_delete_run_seen(w->s, &operator_scope, &seen, T0 + 6, &deleted, &w->err));
+    ck_assert(!deleted);
+    world_close(w);
+}
+END_TEST
+
 Suite *runs_suite(void)
 {
     Suite *suite = suite_create("runs");
@@ -399,6 +435,7 @@ Suite *runs_suite(void)
     ADD(tc, a_deleted_run_leaves_nothing_and_its_id_is_free);
     ADD(tc, a_released_run_can_be_deleted_at_once);
     ADD(tc, thousands_of_runs_are_found_and_listed);
+    ADD(tc, a_run_that_changed_since_it_was_seen_stays);
     suite_add_tcase(suite, tc);
     return suite;
 }
