@@ -104,7 +104,7 @@ static void write_result(const struct rv_member *m, rv_jw *w, struct rv_effects 
         rv_jw_raw(w, rv_buf_str(&text));
     } else {
         write_preview(w, "result_preview", rv_buf_str(&text));
-        rv_hash_of(rv_buf_str(&text), sha256);
+        rv_hash_format(rv_buf_str(&text), sha256);
         rv_jw_key(w, "result_ref");
         rv_jw_obj(w);
         if (m->n)

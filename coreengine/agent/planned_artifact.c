@@ -50,7 +50,7 @@ static int write_fresh_id(const rv_visit *v, size_t index, rv_buf *out, rv_err *
                   v->agent->name, (unsigned long long)visit_identity(v), (long long)v->visit_no,
                   v->model.steps_before + index);
     int rc = rv_buf_check(&text, "the id of an artifact", err);
-    rv_hash_of(rv_buf_str(&text), hash);
+    rv_hash_format(rv_buf_str(&text), hash);
     rv_buf_fini(&text);
     hash[16] = "89ab"[hash[16] & 3]; /* of the character, as in journals of before */
     for (size_t i = 0; i < sizeof bytes; i++)
@@ -202,7 +202,7 @@ static int keep_content(rv_visit *v, json_object *artifact, rv_str step_id, stru
     rv_jw_obj_end(&w);
     if (rc == 0)
         rc = rv_buf_check(&content, "the content of an artifact", err);
-    rv_hash_of(rv_buf_str(&content), kept->sha256);
+    rv_hash_format(rv_buf_str(&content), kept->sha256);
     kept->bytes = (int64_t)content.len;
     e->request_len = content.len;
     const char *stage = e->label ? e->label : root->pipeline->agents[e->stage].name;

@@ -109,7 +109,7 @@ static rv_str row_call_id(rv_str id, char room[RV_HASH_MAX])
 {
     if (id.len <= RV_ROW_MAX_TEXT)
         return id;
-    rv_hash_of(id, room);
+    rv_hash_format(id, room);
     return rv_str_of(room);
 }
 

@@ -41,7 +41,7 @@ void rv_hash_finish_hex(struct rv_hash *h, char out[RV_HASH_MAX])
     out[2 * sizeof digest] = 0;
 }
 
-void rv_hash_of(rv_str bytes, char out[RV_HASH_MAX])
+void rv_hash_format(rv_str bytes, char out[RV_HASH_MAX])
 {
     struct rv_hash h;
 

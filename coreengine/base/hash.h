@@ -32,7 +32,7 @@ void rv_hash_add(struct rv_hash *h, rv_str bytes);
 /** The digest as lower-case hex; h can only be initialised again then. */
 void rv_hash_finish_hex(struct rv_hash *h, char out[RV_HASH_MAX]);
 /** The same of one piece. */
-void rv_hash_of(rv_str bytes, char out[RV_HASH_MAX]);
+void rv_hash_format(rv_str bytes, char out[RV_HASH_MAX]);
 /** The SHA-512 of bytes, which may be out itself. */
 void rv_sha512_make(rv_str bytes, unsigned char out[64]);
 

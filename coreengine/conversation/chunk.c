@@ -136,7 +136,7 @@ void rv_chunk_make_name(const char *session, int64_t first_us, int64_t index, in
     char hash[RV_HASH_MAX], day[RV_TIME_MAX], room[24];
     const char *number = write_number(index, room);
 
-    rv_hash_of(rv_str_of(session), hash);
+    rv_hash_format(rv_str_of(session), hash);
     rv_time_format(first_us, day);
     out = append(out, "session-", 8);
     out = append(out, hash, (size_t)hex);

@@ -64,7 +64,7 @@ static void write_id(rv_str id, char out[MESSAGE_MAX_ID])
         out[id.len] = '\0';
         return;
     }
-    rv_hash_of(id, hex);
+    rv_hash_format(id, hex);
     memcpy(out, DERIVED, sizeof DERIVED - 1);
     memcpy(out + sizeof DERIVED - 1, hex, DERIVED_HEX);
     out[sizeof DERIVED - 1 + DERIVED_HEX] = '\0';

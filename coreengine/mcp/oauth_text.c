@@ -25,7 +25,7 @@ static void put_challenge(const char *verifier, rv_buf *out)
     char hex[RV_HASH_MAX];
     unsigned char digest[DIGEST];
 
-    rv_hash_of(rv_str_of(verifier), hex);
+    rv_hash_format(rv_str_of(verifier), hex);
     for (size_t i = 0; i < DIGEST; i++)
         digest[i] = (unsigned char)(rv_hex_digit(hex[2 * i]) << 4 | rv_hex_digit(hex[2 * i + 1]));
     oauth_base64url(digest, DIGEST, out);

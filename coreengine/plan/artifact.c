@@ -152,7 +152,7 @@ static int add_fingerprint(struct rv_json_build *b, json_object *metadata, const
     if (rc == RV_E_NOMEM || text.rc == RV_E_NOMEM)
         rc = no_memory(b->err);
     if (rc == 0) { /* of overlong arguments the beginning counts */
-        rv_hash_of(rv_buf_str(&text), hash);
+        rv_hash_format(rv_buf_str(&text), hash);
         rv_buf_printf(&print, "%.1000s-%.16s", tool, hash);
         rc = rv_buf_check(&print, "fingerprint of a call", b->err);
     }

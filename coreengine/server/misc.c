@@ -124,7 +124,7 @@ int srv_openapi_make(struct srv_document **out, rv_err **err)
         srv_document_free(d);
         return rc;
     }
-    rv_hash_of(rv_buf_str(&d->text), hash);
+    rv_hash_format(rv_buf_str(&d->text), hash);
     snprintf(d->etag, sizeof d->etag, "\"%.16s\"", hash);
     *out = d;
     return 0;

@@ -26,7 +26,7 @@ static int write_acts(rv_buf *b, const struct rv_event *ev, const struct rv_effe
     char hash[RV_HASH_MAX];
 
     if (!rv_utf8_valid(ev->reply, NULL)) { /* JSON cannot express the reply: its hash stands for it */
-        rv_hash_of(ev->reply, hash);
+        rv_hash_format(ev->reply, hash);
         shown.reply = rv_str_of(hash);
     }
     rv_buf_clear(b);

@@ -130,7 +130,7 @@ void rv_trace_of_run(const char *run, const char *caller, unsigned char trace[16
         memcpy(trace, c.trace, sizeof c.trace);
         return;
     }
-    rv_hash_of(rv_str_of(run), hash);
+    rv_hash_format(rv_str_of(run), hash);
     RV_IGNORE(!read_hex(hash, trace, 16), "a hash of ours is hexadecimal");
 }
 

@@ -214,7 +214,7 @@ static int create(rv_store *s, int i, rv_err **err)
                                          .n_records = 1};
 
     memset(body, 'x', sizeof body);
-    rv_hash_of(RV_STR_LIT("bundle 1"), hash);
+    rv_hash_format(RV_STR_LIT("bundle 1"), hash);
     snprintf(id, sizeof id, "bench_%d_%d", (int)getpid(), n_made++);
     return rv_store_create_run(s, &run, err);
 }

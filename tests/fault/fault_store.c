@@ -177,7 +177,7 @@ static int read_all(rv_store *s, rv_err **err)
     if (rc == 0)
         rc = rv_store_get_run(s, &scope, "r1", &row, err);
     rv_run_row_fini(&row);
-    rv_hash_of((rv_str){large, 4000}, hash);
+    rv_hash_format((rv_str){large, 4000}, hash);
     if (rc == 0)
         rc = rv_store_get_blob(s, hash, &out, err);
     if (rc == 0)

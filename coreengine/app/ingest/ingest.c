@@ -105,7 +105,7 @@ static int choose_name(const struct ingest *in, struct page *page, json_object *
     bool taken = true;
     int rc = 0;
 
-    rv_hash_of(rv_buf_str(&page->uri), hash);
+    rv_hash_format(rv_buf_str(&page->uri), hash);
     for (int i = old && rv_json_get_text(old, "name", &kept) ? 0 : 1; i < 4 && taken && rc == 0; i++) {
         rv_buf_clear(&name);
         if (i == 0)

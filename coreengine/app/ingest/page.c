@@ -109,7 +109,7 @@ static int name_page(const char *scheme, const char *place, const char *user, st
     if (rc == 0 && !(out->name = rv_buf_steal(&name, NULL)))
         rc = RV_FAIL(err, RV_E_NOMEM, "read \"%s\"", out->path);
     if (rc == 0) {
-        rv_hash_of(rv_buf_str(&out->text), out->hash);
+        rv_hash_format(rv_buf_str(&out->text), out->hash);
         rv_entity_make_id("files", rv_buf_str(&out->uri), user, out->id);
     }
     rv_buf_fini(&name);

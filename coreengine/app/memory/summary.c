@@ -103,7 +103,7 @@ int rv_app_chunk_text(rv_store *store, const struct rv_store_scope *scope, const
     if (rc == 0)
         rc = rv_buf_check(out, "the text of a chunk", err);
     if (rc == 0)
-        rv_hash_of(rv_buf_str(out), hash);
+        rv_hash_format(rv_buf_str(out), hash);
     json_object_put(c.row);
     return rc;
 }
@@ -171,7 +171,7 @@ static int check_told(rv_store *store, const struct rv_store_scope *scope, const
     if (rc == 0)
         rc = rv_buf_check(&text, "the text of a chunk", err);
     if (rc == 0)
-        rv_hash_of(rv_buf_str(&text), hash);
+        rv_hash_format(rv_buf_str(&text), hash);
     if (rc == 0 && strcmp(hash, opts->hash) != 0)
         rc = RV_FAIL(err, RV_E_STATE, "the messages of the chunk are not those that the agent was told");
     rv_buf_fini(&text);

@@ -57,7 +57,7 @@ static int take_state(const rv_run *run, struct rv_app_verified *v, rv_err **err
     rv_envelope_write_state(rv_run_envelope(run), &state);
     int rc = rv_buf_check(&state, "state", err);
     if (rc == 0)
-        rv_hash_of(rv_buf_str(&state), v->state_hash);
+        rv_hash_format(rv_buf_str(&state), v->state_hash);
     rv_buf_fini(&state);
     return rc;
 }

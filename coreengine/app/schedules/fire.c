@@ -110,7 +110,7 @@ static int run_id(const struct firing *f, char id[RV_ID_MAX], rv_err **err)
     rv_buf_printf(&text, "%s %lld", f->row->id, (long long)f->plan.planned_us);
     int rc = rv_buf_check(&text, "id of a run", err);
     if (rc == 0) {
-        rv_hash_of(rv_buf_str(&text), hash);
+        rv_hash_format(rv_buf_str(&text), hash);
         snprintf(id, RV_ID_MAX, "env_%.16s", hash);
     }
     rv_buf_fini(&text);

@@ -41,7 +41,7 @@ static void write_name(const char *name, rv_buf *out)
     }
     if (n > 0 && !is_apart)
         rv_buf_putc(out, '-');
-    rv_hash_of(rv_str_of(name), hash);
+    rv_hash_format(rv_str_of(name), hash);
     rv_buf_printf(out, "%.*s", HASH_BYTES, hash);
 }
 

@@ -39,7 +39,7 @@ static void hash_short(rv_str text, char out[SHORT + 1])
 {
     char hash[RV_HASH_MAX];
 
-    rv_hash_of(text, hash);
+    rv_hash_format(text, hash);
     memcpy(out, hash, SHORT);
     out[SHORT] = '\0';
 }
@@ -126,7 +126,7 @@ static int add_capabilities(const struct rv_app_loaded *l, rv_buf *b, rv_err **e
         struct stat st;
         if (rv_json_get_text(json_object_array_get_idx(list, i), "path", &path) && stat(path, &st) == 0)
             rc = rv_file_read(path, &bytes, err); /* else it is part of the program */
-        rv_hash_of(rv_buf_str(&bytes), hash);
+        rv_hash_format(rv_buf_str(&bytes), hash);
         add_text(b, rv_str_of(hash));
         rv_buf_fini(&bytes);
     }
@@ -269,7 +269,7 @@ static int name_file(const struct rv_app_loaded *l, const char *variant, rv_buf 
     rv_buf name = RV_BUF_INIT(2 * PATH_MAX);
 
     rv_buf_printf(&name, "%s %s", realpath(l->pipeline->file, path) ? path : l->pipeline->file, variant ? variant : "");
-    rv_hash_of(rv_buf_str(&name), hash);
+    rv_hash_format(rv_buf_str(&name), hash);
     int rc = rv_buf_check(&name, "the name of a file", err);
     rv_buf_fini(&name);
     if (rc == 0)

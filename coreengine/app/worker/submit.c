@@ -200,7 +200,7 @@ static int prefix_of_key(const struct rv_app_run *run, const char *user, const c
     rv_jw_arr_end(&w);
     int rc = rv_buf_check(&text, "key of a run", err);
     if (rc == 0) {
-        rv_hash_of(rv_buf_str(&text), hash);
+        rv_hash_format(rv_buf_str(&text), hash);
         snprintf(prefix, RV_ID_MAX, "env_%.16s", hash);
     }
     rv_buf_fini(&text);

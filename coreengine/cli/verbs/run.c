@@ -163,7 +163,7 @@ static int run_changed(struct rv_cli *cli, struct started *s, rv_err **err)
         return rc;
     }
     if (rv_findings_n_errors(loaded.findings) == 0 && (rc = rv_app_bundle_write(&loaded, &bundle, err)) == 0)
-        rv_hash_of(rv_buf_str(&bundle), hash);
+        rv_hash_format(rv_buf_str(&bundle), hash);
     rv_buf_fini(&bundle);
     s->is_new = hash[0] == '\0' || strcmp(hash, s->hash) != 0;
     memcpy(s->hash, hash, sizeof hash);

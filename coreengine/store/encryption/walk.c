@@ -39,7 +39,7 @@ static int bind_value(struct rv_texts_walk *w, const struct rv_texts_row *r, siz
         sql_str(stmt, 3 + (int)i, r->has_text[i] ? rv_buf_str(&r->texts[i]) : (rv_str){NULL, 0});
         return 0;
     }
-    rv_hash_of(rv_buf_str(&r->texts[i]), hash);
+    rv_hash_format(rv_buf_str(&r->texts[i]), hash);
     rc = store_blob_key(w->st, rv_buf_str(&r->texts[i]), hash, now_us, &blob, err);
     sql_str(stmt, 3 + (int)i, (rv_str){NULL, 0});
     sql_int(stmt, 3 + RV_MAX_TEXTS, blob);

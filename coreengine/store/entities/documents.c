@@ -290,7 +290,7 @@ int rv_store_put_schema(rv_store *s, const struct rv_schema_row *row, enum rv_sc
     given.content.ptr = given.content.ptr ? given.content.ptr : "";
     given.document.ptr = given.document.ptr ? given.document.ptr : "";
     given.json_schema = given.json_schema.len > 0 ? given.json_schema : RV_STR_LIT("{}");
-    rv_hash_of(given.document, given.checksum);
+    rv_hash_format(given.document, given.checksum);
     do
         rc = put(s->sql, &given, mode, now_us, &did, err);
     while (store_repeats(s, &rc, err));

@@ -107,7 +107,7 @@ static int hash_of(json_object *messages, char hash[RV_HASH_MAX], rv_err **err)
     rv_json_write(messages, &text);
     int rc = rv_buf_check(&text, "the history of a session", err);
     if (rc == 0)
-        rv_hash_of(rv_buf_str(&text), hash);
+        rv_hash_format(rv_buf_str(&text), hash);
     rv_buf_fini(&text);
     return rc;
 }

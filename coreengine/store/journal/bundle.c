@@ -376,6 +376,6 @@ int rv_bundle_write(const struct rv_bundle_source *from, rv_buf *out, char hash[
         return RV_WRAP(err, rc, "keep pipeline \"%s\"", from->pipeline->file);
     }
     if (hash)
-        rv_hash_of((rv_str){out->ptr + start, out->len - start}, hash);
+        rv_hash_format((rv_str){out->ptr + start, out->len - start}, hash);
     return 0;
 }

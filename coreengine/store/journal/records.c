@@ -127,7 +127,7 @@ void journal_put_end(const rv_envelope *env, rv_buf *body)
     if (state.rc == RV_E_NOMEM) {
         body->rc = RV_E_NOMEM;
     } else if (state.rc == 0 && body->len > 0) {
-        rv_hash_of(rv_buf_str(&state), hash);
+        rv_hash_format(rv_buf_str(&state), hash);
         rv_buf_truncate(body, body->len - 1); /* the object goes on */
         rv_buf_printf(body, ",\"engine\":\"%s\",\"state_sha256\":\"%s\"}", rv_version(), hash);
     }
@@ -445,7 +445,7 @@ static void put_text(rv_jw *w, const char *key, rv_str text)
         rv_jw_kv_str(w, key, text);
         return;
     }
-    rv_hash_of(text, hash);
+    rv_hash_format(text, hash);
     rv_jw_kv_text(w, "not_utf8", key);
     rv_jw_kv_text(w, "sha256", hash);
 }

@@ -39,7 +39,7 @@ static void write_snapshot(const struct snapshot *s, rv_str state, rv_buf *out)
     rv_jw_obj_end(&w);
     if (out->rc < 0)
         return;
-    rv_hash_of((rv_str){out->ptr + HASH_LEN + 1, out->len - HASH_LEN - 1}, hash);
+    rv_hash_format((rv_str){out->ptr + HASH_LEN + 1, out->len - HASH_LEN - 1}, hash);
     memcpy(out->ptr, hash, HASH_LEN);
 }
 
@@ -110,7 +110,7 @@ static int read_snapshot(rv_str text, int64_t seq, struct snapshot *s, rv_err **
     if (text.len < HASH_LEN + 3 || text.ptr[HASH_LEN] != '\n')
         return RV_FAIL(err, RV_E_INVALID, "it is cut off");
     rv_str json = {text.ptr + HASH_LEN + 1, text.len - HASH_LEN - 1};
-    rv_hash_of(json, hash);
+    rv_hash_format(json, hash);
     if (memcmp(hash, text.ptr, HASH_LEN) != 0)
         return RV_FAIL(err, RV_E_INVALID, "it is not what was written");
     int rc = read_members(json, s, &state, err);

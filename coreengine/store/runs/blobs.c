@@ -65,7 +65,7 @@ int rv_store_put_blob(rv_store *s, rv_str data, char hash[RV_STORE_HASH_MAX], rv
     else if (data.len > RV_STORE_MAX_VALUE)
         rc = RV_FAIL(err, RV_E_LIMIT, "%zu bytes, more than %zu", data.len, RV_STORE_MAX_VALUE);
     else
-        rv_hash_of(data, name); /* before other writers have to wait */
+        rv_hash_format(data, name); /* before other writers have to wait */
     if ((rc = store_enter_write(s, rc, "put blob", err)) != 0)
         return rc;
     do
@@ -104,7 +104,7 @@ int rv_store_get_blob(rv_store *s, const char *hash, rv_buf *out, rv_err **err)
         return rc;
     rc = get(s->sql, hash, out, err);
     if (rc == 0) {
-        rv_hash_of((rv_str){out->ptr ? out->ptr + before : "", out->len - before}, found);
+        rv_hash_format((rv_str){out->ptr ? out->ptr + before : "", out->len - before}, found);
         if (strcmp(found, hash) != 0) {
             rc = RV_FAIL(err, RV_E_IO, "blob %s is damaged: its bytes have the hash %s", hash, found);
             rv_err_set_hint(err, "`reeve store check` lists what else is");

@@ -250,7 +250,7 @@ static int add_blob(struct sql_store *st, const struct rv_place *at, rv_str valu
         rc = store_secret_write(st, at, "value", value, &kept, err);
     if (rc == 0) {
         rv_str data = mode >= RV_ENCRYPTION_PLATFORM ? rv_buf_str(&kept) : value;
-        rv_hash_of(data, hash);
+        rv_hash_format(data, hash);
         rc = store_blob_key(st, data, hash, now_us, blob, err);
     }
     rv_buf_fini(&kept);

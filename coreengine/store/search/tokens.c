@@ -79,7 +79,7 @@ rv_str store_tokens_text(const struct rv_kind *kind, json_object *whole, char ha
     hash[0] = 0;
     if (rv_str_trim(text).len == 0)
         return (rv_str){"", 0};
-    rv_hash_of(text, hash);
+    rv_hash_format(text, hash);
     return text;
 }
 

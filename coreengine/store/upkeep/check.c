@@ -43,7 +43,7 @@ static int check_blob(struct rv_report *r, rv_sql_stmt *stmt, const char *const 
     (void)err;
     if (digest.len == RV_STORE_DIGEST)
         store_blob_hex((const unsigned char *)digest.ptr, name);
-    rv_hash_of(sql_str_at(stmt, 1), found);
+    rv_hash_format(sql_str_at(stmt, 1), found);
     if (strcmp(name, found) != 0) {
         store_report_add(r, RV_STR_LIT("the bytes of a blob are not those of its hash "));
         store_report_add_more(r, rv_str_of(name));
@@ -57,7 +57,7 @@ static int check_document(struct rv_report *r, rv_sql_stmt *stmt, const char *co
 
     (void)names;
     (void)err;
-    rv_hash_of(sql_str_at(stmt, 1), found);
+    rv_hash_format(sql_str_at(stmt, 1), found);
     if (!rv_str_is(sql_str_at(stmt, 0), found)) {
         store_report_add(r, RV_STR_LIT("the document of a schema is not that of its checksum: "));
         store_report_add_more(r, sql_str_at(stmt, 2));

@@ -223,7 +223,7 @@ START_TEST(a_key_has_so_many_logins_and_the_oldest_ends)
     world_open(w, _i);
     add(w, "k1", NULL, NULL, T0, 0);
     for (int i = 0; i <= RV_API_KEY_MAX_LOGINS; i++) {
-        rv_hash_of((rv_str){(const char *)&i, sizeof i}, hash);
+        rv_hash_format((rv_str){(const char *)&i, sizeof i}, hash);
         memcpy(i == 0 ? first : i == 1 ? second : (char[RV_HASH_MAX]){""}, hash, sizeof hash);
         OK(rv_store_add_login(w->s, hash, "k1", T0 + i, T0 + 1000, &w->err));
         if (i == RV_API_KEY_MAX_LOGINS - 1)

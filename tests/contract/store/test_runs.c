@@ -88,7 +88,7 @@ START_TEST(a_run_needs_a_bundle_that_is_there)
     char hash[RV_HASH_MAX];
 
     world_open(w, _i);
-    rv_hash_of(RV_STR_LIT("never put"), hash);
+    rv_hash_format(RV_STR_LIT("never put"), hash);
     run = world_run(w, "r1");
     run.bundle = hash;
     SAYS(RV_E_NOT_FOUND, hash, rv_store_create_run(w->s, &run, &w->err));

@@ -58,7 +58,7 @@ START_TEST(everything_of_a_schema_is_kept)
     world_open(w, _i);
     OK(rv_store_put_schema(w->s, &given, RV_SCHEMA_PUT, T0 + 1, NULL, &w->err));
     OK(rv_store_find_schema(w->s, &(struct rv_store_scope){NULL, "u"}, "agent", "n", &row, &w->err));
-    rv_hash_of(given.document, hash);
+    rv_hash_format(given.document, hash);
     ck_assert_str_eq(row.checksum, hash);
     ck_assert_str_eq(row.tenant, "default");
     ck_assert_str_eq(row.user, "u");

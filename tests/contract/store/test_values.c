@@ -38,7 +38,7 @@ START_TEST(a_blob_is_found_by_its_hash)
     rv_buf out = RV_BUF_INIT(100);
 
     world_open(w, _i);
-    rv_hash_of((rv_str){bytes, sizeof bytes}, want);
+    rv_hash_format((rv_str){bytes, sizeof bytes}, want);
     OK(rv_store_put_blob(w->s, (rv_str){bytes, sizeof bytes}, hash, &w->err));
     OK(rv_store_put_blob(w->s, (rv_str){bytes, sizeof bytes}, again, &w->err));
     ck_assert_str_eq(hash, want);
@@ -48,7 +48,7 @@ START_TEST(a_blob_is_found_by_its_hash)
     OK(rv_store_get_blob(w->s, hash, &out, &w->err));
     ck_assert_uint_eq(out.len, 7 + sizeof bytes);
     ck_assert_mem_eq(out.ptr + 7, bytes, sizeof bytes);
-    rv_hash_of(RV_STR_LIT("other"), want);
+    rv_hash_format(RV_STR_LIT("other"), want);
     SAYS(RV_E_NOT_FOUND, want, rv_store_get_blob(w->s, want, &out, &w->err));
     ck_assert_uint_eq(out.len, 7 + sizeof bytes);
     OK(rv_store_put_blob(w->s, (rv_str){NULL, 0}, hash, &w->err));
@@ -116,7 +116,7 @@ START_TEST(a_shared_value_lives_as_long_as_one_run_has_it)
     struct seen seen = SEEN_INIT;
     rv_buf out = RV_BUF_INIT(LARGE);
 
-    rv_hash_of(rv_str_of(value), hash);
+    rv_hash_format(rv_str_of(value), hash);
     world_open(w, _i);
     make_run(w, "r1");
     make_run(w, "r2");

@@ -74,7 +74,7 @@ START_TEST(the_same_things_give_the_same_bytes)
     b = bundle_of(&d, script_text, second);
     ck_assert_str_eq(a, b);
     ck_assert_str_eq(first, second);
-    rv_hash_of(rv_str_of(a), of_text);
+    rv_hash_format(rv_str_of(a), of_text);
     ck_assert_str_eq(first, of_text);
     free(a);
     free(b);

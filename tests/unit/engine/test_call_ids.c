@@ -80,7 +80,7 @@ START_TEST(an_event_has_a_result_or_refers_to_it)
     for (int i = 8; i < bytes; i++)
         rv_buf_putc(&result, 'x');
     rv_buf_puts(&result, "\"}");
-    rv_hash_of(rv_buf_str(&result), sha256);
+    rv_hash_format(rv_buf_str(&result), sha256);
     rv_buf_printf(&script,
                   "models:\n  ask: [{tool_calls: [{id: a, name: look}]}, {text: done}]\n"
                   "tools: {look: [{result: %s}]}\n",

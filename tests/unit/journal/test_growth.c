@@ -196,7 +196,7 @@ START_TEST(a_snapshot_that_can_not_be_used_is_passed_over)
         if (strcmp(how[i], "newer") == 0) {
             char *v = strstr(bad.ptr, "\"v\":1");
             v[4] = '2';
-            rv_hash_of((rv_str){bad.ptr + 65, bad.len - 65}, hash);
+            rv_hash_format((rv_str){bad.ptr + 65, bad.len - 65}, hash);
             memcpy(bad.ptr, hash, 64);
         }
         ck_assert_int_eq(rv_store_put_snapshot(store, LIVE_RUN, row.fence, strcmp(how[i], "other") == 0 ? seq - 3 : seq,

@@ -123,7 +123,7 @@ START_TEST(a_changed_byte_of_a_value_is_found)
     w->s = NULL;
     world_sql(w->path, "UPDATE blobs SET data = 'bungle' WHERE data = CAST('bundle' AS BLOB)");
     OK(world_store(w, w->path, &quick, &w->s));
-    rv_hash_of(RV_STR_LIT("bundle"), bundle);
+    rv_hash_format(RV_STR_LIT("bundle"), bundle);
     FAILS(RV_E_IO, "is damaged", "store check", rv_store_get_blob(w->s, bundle, &out, &w->err));
     ck_assert_uint_eq(out.len, 0);
     rv_buf_fini(&out);

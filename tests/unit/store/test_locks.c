@@ -307,7 +307,7 @@ START_TEST(a_fresh_file_may_be_opened_by_several_at_once)
         char bundle[RV_HASH_MAX];
 
         world_open(w, -1);
-        rv_hash_of(RV_STR_LIT("none"), bundle);
+        rv_hash_format(RV_STR_LIT("none"), bundle);
         for (int i = 0; i < N_THREADS; i++) {
             workers[i] = (struct worker){.path = w->path, .bundle = bundle, .id = i};
             ck_assert_int_eq(pthread_create(&workers[i].thread, NULL, run_worker, &workers[i]), 0);

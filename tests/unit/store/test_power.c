@@ -232,7 +232,7 @@ static bool has(rv_store *s, int n)
     char text[TEXT_BYTES], hash[RV_HASH_MAX];
     rv_str want = text_of(text, n);
 
-    rv_hash_of(want, hash);
+    rv_hash_format(want, hash);
     bool has = rv_store_get_blob(s, hash, &got, NULL) == 0 && rv_str_eq(rv_buf_str(&got), want);
     rv_buf_fini(&got);
     return has;

@@ -28,7 +28,7 @@ static bool has(rv_store *s, const char *text)
     rv_buf got = RV_BUF_INIT(100);
     char hash[RV_HASH_MAX];
 
-    rv_hash_of(rv_str_of(text), hash);
+    rv_hash_format(rv_str_of(text), hash);
     bool has = rv_store_get_blob(s, hash, &got, NULL) == 0 && rv_str_is(rv_buf_str(&got), text);
     rv_buf_fini(&got);
     return has;

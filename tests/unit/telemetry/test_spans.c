@@ -83,7 +83,7 @@ START_TEST(a_run_without_a_caller_has_the_trace_of_its_rows)
     tell(t, BEGIN_RUN);
     tell(t, BEGIN_STAGE);
     rv_run_trace_end(t->trace, INT64_C(1700000000000005));
-    rv_hash_of(RV_STR_LIT("run_1"), want);
+    rv_hash_format(RV_STR_LIT("run_1"), want);
     want[32] = '\0';
     rv_hex_make(t->last->id.trace, sizeof t->last->id.trace, got);
     got[32] = '\0';

@@ -112,7 +112,7 @@ static void check_kept(struct room *r, const char *id)
 {
     char *rows = room_rows(r), *columns = room_columns(r), hash[RV_HASH_MAX], part[RV_HASH_MAX + 40];
 
-    rv_hash_of(rv_str_of(id), hash);
+    rv_hash_format(rv_str_of(id), hash);
     snprintf(part, sizeof part, "assistant<%s[child] this", hash);
     ck_assert_msg(strstr(rows, part) != NULL, "%s", rows);
     snprintf(part, sizeof part, "\"id\":\"%s\"", hash);
