@@ -119,7 +119,7 @@ static int make_own(const struct rv_agent_pipeline *from, json_object *keys, rv_
                     struct rv_pipeline **out, rv_err **err)
 {
     const struct rv_agent_source source = {find, (void *)(uintptr_t)from};
-    int rc = rv_pipeline_of_value(keys, from->file ? from->file : from->agent, findings, out, err);
+    int rc = rv_pipeline_load_value(keys, from->file ? from->file : from->agent, findings, out, err);
 
     return rc == 0 && *out ? rv_pipeline_bind_agents(*out, &source, findings, err) : rc;
 }
@@ -227,8 +227,8 @@ static int make_below(const struct rv_agent_pipeline *from, json_object *keys, r
     return rc;
 }
 
-int rv_pipeline_of_agent(const struct rv_agent_pipeline *from, rv_findings *findings, struct rv_pipeline **out,
-                         rv_err **err)
+int rv_pipeline_build_agent(const struct rv_agent_pipeline *from, rv_findings *findings, struct rv_pipeline **out,
+                            rv_err **err)
 {
     struct rv_pipeline *p = NULL;
     json_object *keys = NULL;
@@ -256,7 +256,7 @@ int rv_pipeline_delegate(const struct rv_pipeline *of, const struct rv_delegate 
                                            .of = of};
     rv_findings *findings = rv_findings_new();
     struct rv_pipeline *p = NULL;
-    int rc = findings ? rv_pipeline_of_agent(&from, findings, &p, err) : RV_FAIL(err, RV_E_NOMEM, "make the stage");
+    int rc = findings ? rv_pipeline_build_agent(&from, findings, &p, err) : RV_FAIL(err, RV_E_NOMEM, "make the stage");
 
     if (rc == 0 && !p->is_sound)
         rc = rv_findings_raise_first_error(findings, err);

@@ -49,8 +49,8 @@ struct rv_agent_pipeline {
     int64_t agent_request_limit, agent_token_limit; /* of all its agents, where neither stage nor document says */
 };
 /** Make it, complete: read, bound to its document and checked. Faults are findings; *out is NULL or not sound then. */
-RV_MUST_CHECK int rv_pipeline_of_agent(const struct rv_agent_pipeline *from, rv_findings *findings,
-                                       struct rv_pipeline **out, rv_err **err);
+RV_MUST_CHECK int rv_pipeline_build_agent(const struct rv_agent_pipeline *from, rv_findings *findings,
+                                          struct rv_pipeline **out, rv_err **err);
 
 /* An agent that another one asked: a pipeline of one stage, named like the agent. What it points to is borrowed for the
  * call. */
@@ -61,7 +61,7 @@ struct rv_delegate {
     const char *model_role; /* of the asking stage: for a document that names no model */
     int child_text;         /* enum rv_child_text that the asking stage was given; RV_UNSET: none */
 };
-/** rv_pipeline_of_agent() below `of`. RV_E_INVALID: the document has faults (says the first, with its place). */
+/** rv_pipeline_build_agent() below `of`. RV_E_INVALID: the document has faults (says the first, with its place). */
 RV_MUST_CHECK int rv_pipeline_delegate(const struct rv_pipeline *of, const struct rv_delegate *d,
                                        struct rv_pipeline **out, rv_err **err);
 

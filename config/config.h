@@ -185,8 +185,8 @@ RV_MUST_CHECK int rv_pipeline_parse_with(const struct rv_pipeline_source *source
 /** Load a pipeline that a program makes: a JSON object with the keys of a pipeline file. The same tables and checks
  *  apply as for a file; findings have the place name:1:1. rv_pipeline_text() returns the object as text; loading that
  *  text makes the same pipeline. Relative paths start from the working directory. */
-RV_MUST_CHECK int rv_pipeline_of_value(json_object *keys, const char *name, rv_findings *findings,
-                                       struct rv_pipeline **out, rv_err **err);
+RV_MUST_CHECK int rv_pipeline_load_value(json_object *keys, const char *name, rv_findings *findings,
+                                         struct rv_pipeline **out, rv_err **err);
 void rv_pipeline_free(struct rv_pipeline *p);
 /** The pipelines that stages of p, and stages of those, run: each file once, inner ones first. Owned by p. */
 struct rv_pipeline *const *rv_pipeline_inner(const struct rv_pipeline *p, size_t *n);

@@ -350,8 +350,8 @@ int rv_pipeline_parse_with(const struct rv_pipeline_source *source, const struct
     return rc;
 }
 
-int rv_pipeline_of_value(json_object *keys, const char *name, rv_findings *findings, struct rv_pipeline **out,
-                         rv_err **err)
+int rv_pipeline_load_value(json_object *keys, const char *name, rv_findings *findings, struct rv_pipeline **out,
+                           rv_err **err)
 {
     static const struct rv_pipeline_opts opts = {0};
     size_t n_errors_before = rv_findings_n_errors(findings);

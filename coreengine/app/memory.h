@@ -111,7 +111,7 @@ RV_MUST_CHECK int rv_app_notify(rv_store *store, const struct rv_store_scope *sc
 /** Append what an agent is told of a chunk: its messages, oldest first, long ones shortened so that all fit. hash: of
  *  that text. Nothing is appended when no message has words. RV_E_NOT_FOUND: the scope has no such chunk, or its
  *  session is gone. */
-RV_MUST_CHECK int rv_app_chunk_text(rv_store *store, const struct rv_store_scope *scope, const char *moment,
+RV_MUST_CHECK int rv_app_read_chunk(rv_store *store, const struct rv_store_scope *scope, const char *moment,
                                     rv_buf *out, char hash[RV_HASH_MAX], rv_err **err);
 /* What it points to is borrowed for the call. */
 struct rv_app_summary {

@@ -31,7 +31,7 @@ void rv_needs_write(const struct rv_needs *needs, rv_jw *w);
 /** out owns its texts: rv_needs_fini(). RV_E_PARSE, RV_E_INVALID: not such an array; RV_E_LIMIT, RV_E_NOMEM. */
 RV_MUST_CHECK int rv_needs_read(rv_str json, struct rv_needs *out, rv_err **err);
 /** What the run of a loaded pipeline needs: the capabilities that are loaded, with their versions. */
-RV_MUST_CHECK int rv_needs_of_loaded(const struct rv_app_loaded *l, struct rv_needs *out, rv_err **err);
+RV_MUST_CHECK int rv_needs_build(const struct rv_app_loaded *l, struct rv_needs *out, rv_err **err);
 
 /* --- submitting --- */
 /* What it points to is borrowed for the call. */

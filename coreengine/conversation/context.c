@@ -55,7 +55,7 @@ void rv_entity_make_id_joined(const char *table, const rv_str *parts, size_t n, 
     finish(&h, out);
 }
 
-void rv_user_id_of_email(rv_str email, char out[RV_UUID_MAX])
+void rv_user_id_make(rv_str email, char out[RV_UUID_MAX])
 {
     struct sha1_ctx h;
 
@@ -304,7 +304,7 @@ static int authenticated(const struct rv_context_source *from, rv_arena *room, s
     int rc;
 
     if (!conversation_has_text(user) && conversation_has_text(from->auth_email)) {
-        rv_user_id_of_email(rv_str_of(from->auth_email), id);
+        rv_user_id_make(rv_str_of(from->auth_email), id);
         user = id;
     }
     if (conversation_has_text(user))

@@ -133,7 +133,7 @@ RV_MUST_CHECK int rv_context_check(const struct rv_context *c, rv_err **err);
 /** Reads known members only; strict: unknown members and wrong types are RV_E_INVALID. Borrows from json. */
 RV_MUST_CHECK int rv_context_read_json(json_object *json, struct rv_context *out, rv_err **err);
 /** The user id that belongs to an e-mail address: UUIDv5 (DNS) of the trimmed address in lower case. */
-void rv_user_id_of_email(rv_str email, char out[37]);
+void rv_user_id_make(rv_str email, char out[37]);
 
 /* --- Ids that follow from names --- */
 /** UUIDv5 of "TABLE:KEY:USER" in the namespace of p8.dev; user NULL: "". */

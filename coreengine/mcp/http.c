@@ -166,8 +166,8 @@ int rv_mcp_headers_build(const struct rv_mcp_send *m, const char *session, struc
     return rc == 0 ? add_further(out, m->headers, err) : rc;
 }
 
-int rv_mcp_headers_of_stream(const char *version, const char *session, const char *last_id, struct rv_mcp_headers *out,
-                             rv_err **err)
+int rv_mcp_headers_build_stream(const char *version, const char *session, const char *last_id,
+                                struct rv_mcp_headers *out, rv_err **err)
 {
     int rc = last_id ? rv_mcp_headers_add(out, "Accept", RV_STR_LIT("text/event-stream"), err) : 0;
 

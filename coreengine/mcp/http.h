@@ -32,8 +32,8 @@ RV_MUST_CHECK int rv_mcp_headers_copy(const struct rv_mcp_headers *from, struct 
 RV_MUST_CHECK int rv_mcp_headers_build(const struct rv_mcp_send *m, const char *session, struct rv_mcp_headers *out,
                                        rv_err **err);
 /** The headers of GET (a stream of a legacy server; last_id "": from now on) and of DELETE (last_id NULL). */
-RV_MUST_CHECK int rv_mcp_headers_of_stream(const char *version, const char *session, const char *last_id,
-                                           struct rv_mcp_headers *out, rv_err **err);
+RV_MUST_CHECK int rv_mcp_headers_build_stream(const char *version, const char *session, const char *last_id,
+                                              struct rv_mcp_headers *out, rv_err **err);
 /** Append a value as Mcp-Name and Mcp-Param-* have it: plain ASCII as it is, anything else as =?base64?...?=. */
 void rv_mcp_header_write_value(rv_str value, rv_buf *out);
 /** Keep a session's id; false: it is empty, too long, or not visible ASCII. */

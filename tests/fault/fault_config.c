@@ -201,7 +201,7 @@ static int chat(void)
     int rc = findings ? find(NULL, from.agent, &from.document, &from.place, &err) : RV_E_NOMEM;
 
     if (rc == 0)
-        rc = rv_pipeline_of_agent(&from, findings, &p, &err);
+        rc = rv_pipeline_build_agent(&from, findings, &p, &err);
     if (rc == 0)
         rc = rv_findings_check(findings, NULL);
     if (rc == 0 && !p->is_sound)

@@ -83,7 +83,7 @@ static int headers(void)
         rc = rv_mcp_headers_build(&m, "", &h, NULL);
     rv_mcp_headers_fini(&h);
     if (rc == 0)
-        rc = rv_mcp_headers_of_stream("2025-11-25", "session", "event", &h, NULL);
+        rc = rv_mcp_headers_build_stream("2025-11-25", "session", "event", &h, NULL);
     rv_mcp_headers_fini(&h);
     json_object_put(more);
     return rc;

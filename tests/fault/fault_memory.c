@@ -198,7 +198,7 @@ static int summarise(rv_store *s, rv_err **err)
 {
     struct rv_app_summary what = {.moment = moment, .agent = "scribe", .run = "job_1", .now_us = T0 + 5};
     rv_buf text = RV_BUF_INIT(1 << 20);
-    int rc = rv_app_chunk_text(s, &ada, moment, &text, what.hash, err);
+    int rc = rv_app_read_chunk(s, &ada, moment, &text, what.hash, err);
 
     if (rc == 0 && strcmp(rv_buf_cstr(&text), "user: And then?\nassistant: It held.\n") != 0)
         rc = RV_FAIL(err, RV_E_INTERNAL, "the agent is told \"%s\"", rv_buf_cstr(&text));

@@ -81,7 +81,7 @@ static void try_headers(rv_str line)
 
     if (rv_mcp_session_read(line, session)) {
         require(strlen(session) == line.len);
-        require(rv_mcp_headers_of_stream("2025-11-25", session, "1", &h, NULL) == 0);
+        require(rv_mcp_headers_build_stream("2025-11-25", session, "1", &h, NULL) == 0);
     }
     rv_mcp_header_write_value(line, &value);
     if (value.rc == 0 && rv_mcp_headers_add(&h, "Mcp-Param-X", rv_buf_str(&value), NULL) == 0)

@@ -163,7 +163,7 @@ static int check_tools(const rv_chat *chat, const struct rv_pipeline *p, rv_err 
 static int bind(const rv_chat *chat, const struct made_from *m, rv_findings *findings, struct rv_pipeline **out,
                 rv_err **err)
 {
-    int rc = rv_pipeline_of_agent(&m->pipeline, findings, out, err);
+    int rc = rv_pipeline_build_agent(&m->pipeline, findings, out, err);
 
     if (rc == 0 && *out)
         rc = rv_schema_check_pipeline(*out, findings, err);

@@ -186,7 +186,7 @@ static int user_id(json_object *in, rv_jw *out, rv_err **err)
     char id[RV_UUID_MAX];
 
     (void)err;
-    rv_user_id_of_email(app_fn_str(in, "email"), id);
+    rv_user_id_make(app_fn_str(in, "email"), id);
     rv_jw_text(out, id);
     return 0;
 }

@@ -92,7 +92,7 @@ static int write_text(rv_store *store, const struct rv_store_scope *scope, const
     return walk(store, scope, c, &t, err);
 }
 
-int rv_app_chunk_text(rv_store *store, const struct rv_store_scope *scope, const char *moment, rv_buf *out,
+int rv_app_read_chunk(rv_store *store, const struct rv_store_scope *scope, const char *moment, rv_buf *out,
                       char hash[RV_HASH_MAX], rv_err **err)
 {
     struct chunk c = {.row = NULL};

@@ -156,7 +156,7 @@ int rv_app_schedule_runs(struct rv_app_run *run, json_object *state, const struc
     row.payload = rv_buf_str(&begin);
     int rc = rv_buf_check(&begin, "state of a schedule", err);
     if (rc == 0)
-        rc = rv_needs_of_loaded(run->loaded, &needs, err);
+        rc = rv_needs_build(run->loaded, &needs, err);
     if (rc == 0)
         rc = labels_of(s, &needs, err);
     if (rc == 0)

@@ -157,7 +157,7 @@ int rv_needs_read(rv_str json, struct rv_needs *out, rv_err **err)
 
 /* --- of a pipeline --- */
 
-int rv_needs_of_loaded(const struct rv_app_loaded *l, struct rv_needs *out, rv_err **err)
+int rv_needs_build(const struct rv_app_loaded *l, struct rv_needs *out, rv_err **err)
 {
     const char *name, *version;
     int rc = 0;

@@ -72,7 +72,7 @@ static int write_summary(struct work_taker *t, struct work_job *j, rv_err **err)
     rv_buf_fini(&s->text);
     s->text = RV_BUF_INIT(MAX_TEXT);
     s->hash[0] = '\0';
-    rc = rv_app_chunk_text(t->store, &scope, s->moment, &s->text, s->hash, &cause);
+    rc = rv_app_read_chunk(t->store, &scope, s->moment, &s->text, s->hash, &cause);
     if (rc == RV_E_NOT_FOUND) { /* deleted since */
         rv_err_free(cause);
         return skip(j, "the chunk is gone");

@@ -383,7 +383,7 @@ int rv_app_submit(struct rv_app_run *run, const rv_envelope *env, const struct r
 
     run->owner[0] = '\0'; /* it belongs to no process yet */
     run->request = opts->request;
-    int rc = rv_needs_of_loaded(run->loaded, &needs, err);
+    int rc = rv_needs_build(run->loaded, &needs, err);
     for (size_t i = 0; rc == 0 && i < opts->n_labels; i++)
         rc = rv_needs_add_label(&needs, opts->labels[i], err);
     if (rc == 0)

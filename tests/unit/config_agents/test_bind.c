@@ -395,7 +395,7 @@ START_TEST(a_pipeline_of_a_value_is_the_one_that_its_text_makes)
     rv_str text;
 
     ck_assert_int_eq(rv_json_parse(rv_str_of(keys), NULL, &value, NULL), 0);
-    ck_assert_int_eq(rv_pipeline_of_value(value, "t.yaml", findings, &p, NULL), 0);
+    ck_assert_int_eq(rv_pipeline_load_value(value, "t.yaml", findings, &p, NULL), 0);
     ck_assert_int_eq(rv_pipeline_bind_agents(p, &source, findings, NULL), 0);
     ck_assert_uint_eq(rv_findings_n(findings), 0);
     ck_assert(p->is_sound);
@@ -424,7 +424,7 @@ START_TEST(a_value_is_checked_as_a_file_is)
     ck_assert_int_eq(rv_json_parse(RV_STR_LIT("{\"name\":\"x\",\"agents\":[{\"name\":\"a\",\"max_retries\":-1}]}"),
                                    NULL, &value, NULL),
                      0);
-    ck_assert_int_eq(rv_pipeline_of_value(value, "made", findings, &p, NULL), 0);
+    ck_assert_int_eq(rv_pipeline_load_value(value, "made", findings, &p, NULL), 0);
     ck_assert(!p->is_sound);
     rv_findings_write_text(findings, false, &text);
     ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&text), "made:1:1: error: agent \"a\""));

@@ -203,7 +203,7 @@ START_TEST(a_pipeline_of_an_agent_has_models_and_limits_of_its_own)
     rv_findings *findings = rv_findings_new();
     struct rv_pipeline *p = NULL;
 
-    ck_assert_int_eq(rv_pipeline_of_agent(&from, findings, &p, NULL), 0);
+    ck_assert_int_eq(rv_pipeline_build_agent(&from, findings, &p, NULL), 0);
     ck_assert_uint_eq(rv_findings_n(findings), 0);
     ck_assert(p->is_sound && p->agents[0].session.joins);
     ck_assert_str_eq(rv_pipeline_text(p).ptr,
@@ -216,7 +216,7 @@ START_TEST(a_pipeline_of_an_agent_has_models_and_limits_of_its_own)
     ck_assert_int_eq(p->agents[0].limits.llm.total_tokens_limit, 900);
     rv_pipeline_free(p);
     from.role = "none";
-    ck_assert_int_eq(rv_pipeline_of_agent(&from, findings, &p, NULL), 0);
+    ck_assert_int_eq(rv_pipeline_build_agent(&from, findings, &p, NULL), 0);
     ck_assert(!p->is_sound && rv_findings_n_errors(findings) == 1);
     rv_pipeline_free(p);
     rv_findings_free(findings);

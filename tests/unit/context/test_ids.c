@@ -29,7 +29,7 @@ START_TEST(a_user_has_the_id_of_the_address)
 {
     char id[RV_UUID_MAX];
 
-    rv_user_id_of_email(rv_str_of(addresses[_i]), id);
+    rv_user_id_make(rv_str_of(addresses[_i]), id);
     ck_assert_str_eq(id, "edabafbb-61ad-51d6-9fd8-e976c892a731");
 }
 END_TEST
@@ -38,7 +38,7 @@ START_TEST(the_namespace_of_rows_is_a_domain_name)
 {
     char id[RV_UUID_MAX];
 
-    rv_user_id_of_email(RV_STR_LIT("p8.dev"), id); /* as an address, too, is named in the namespace of domains */
+    rv_user_id_make(RV_STR_LIT("p8.dev"), id); /* as an address, too, is named in the namespace of domains */
     ck_assert_str_eq(id, "d122db5d-aceb-5673-b6e0-ce9e4328e725");
 }
 END_TEST

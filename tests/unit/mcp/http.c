@@ -123,14 +123,14 @@ START_TEST(streams_name_the_event_that_they_continue_after)
 {
     struct rv_mcp_headers h = {.n = 0};
 
-    ck_assert_int_eq(rv_mcp_headers_of_stream("2025-11-25", "s", "7", &h, NULL), 0);
+    ck_assert_int_eq(rv_mcp_headers_build_stream("2025-11-25", "s", "7", &h, NULL), 0);
     check_headers(&h,
                   "Accept: text/event-stream\nMCP-Protocol-Version: 2025-11-25\nMcp-Session-Id: s\nLast-Event-ID: 7\n");
     rv_mcp_headers_fini(&h);
-    ck_assert_int_eq(rv_mcp_headers_of_stream("2025-11-25", "s", "", &h, NULL), 0);
+    ck_assert_int_eq(rv_mcp_headers_build_stream("2025-11-25", "s", "", &h, NULL), 0);
     check_headers(&h, "Accept: text/event-stream\nMCP-Protocol-Version: 2025-11-25\nMcp-Session-Id: s\n");
     rv_mcp_headers_fini(&h);
-    ck_assert_int_eq(rv_mcp_headers_of_stream("2025-11-25", "s", NULL, &h, NULL), 0);
+    ck_assert_int_eq(rv_mcp_headers_build_stream("2025-11-25", "s", NULL, &h, NULL), 0);
     check_headers(&h, "MCP-Protocol-Version: 2025-11-25\nMcp-Session-Id: s\n");
     rv_mcp_headers_fini(&h);
 }

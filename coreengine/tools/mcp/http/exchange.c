@@ -446,7 +446,7 @@ static int add_configured(const struct web *w, struct rv_mcp_headers *to, rv_err
 
 static int stream_headers(struct exchange *x, struct rv_mcp_headers *to, rv_err **err)
 {
-    return rv_mcp_headers_of_stream(x->w->version, x->w->session, x->is_end ? NULL : x->last_id, to, err);
+    return rv_mcp_headers_build_stream(x->w->version, x->w->session, x->is_end ? NULL : x->last_id, to, err);
 }
 
 int web_exchange_start(struct exchange *x, rv_err **err)
