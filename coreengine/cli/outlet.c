@@ -30,7 +30,7 @@ struct head {
 
 static atomic_bool is_open; /* set before the threads of a run start, cleared behind their end */
 static struct {
-    pthread_mutex_t lock; /* guards all below; leaf */
+    pthread_mutex_t lock; /* guards the kept pieces, the file and the flags; leaf */
     pthread_cond_t more;  /* there is something to write, or the end */
     pthread_t thread;
     bool ends, is_writing;

@@ -29,7 +29,7 @@ struct rv_progress {
     bool live, timeline, utf8;
     pthread_t thread;
     bool has_thread;
-    pthread_mutex_t lock; /* guards all below; leaf */
+    pthread_mutex_t lock; /* guards the spans, the tally and the flags; leaf */
     pthread_cond_t wake;
     bool stopped, drawn;
     struct span *spans; /* owned */

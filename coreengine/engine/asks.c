@@ -10,7 +10,7 @@
 #include "coreengine/engine/services_internal.h"
 
 struct asks {
-    pthread_mutex_t lock; /* guards all below; before engine/workers.c, which the wake may take */
+    pthread_mutex_t lock; /* guards the asks and is_stopped; before engine/workers.c, which the wake may take */
     pthread_cond_t news;  /* for workers */
     struct ask *list;
     bool is_stopped;

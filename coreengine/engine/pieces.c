@@ -15,7 +15,7 @@ struct piece {
 };
 
 struct pieces {
-    pthread_mutex_t lock; /* guards all below; leaf: the wake takes none */
+    pthread_mutex_t lock; /* guards the list of pieces, and is_stopped; leaf: the wake takes none */
     struct piece *list, **end;
     bool is_stopped;
     void (*wake)(void *self); /* NULL: the loop looks by itself */

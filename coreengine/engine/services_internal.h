@@ -16,7 +16,7 @@ struct ask {
     struct asks *list;       /* borrowed */
     struct rv_service_ask q; /* its texts follow this structure */
     uint64_t id;             /* of the bus; the loop's */
-    /* The lock guards all below, but for the bytes of the answer while a job runs: they are the worker's. */
+    /* The lock of the list guards these, but for the bytes of the answer while a job runs: they are the worker's. */
     const struct rv_tool_work *work; /* that asks; borrowed */
     enum ask_state {
         ASK_NEW,  /* it was not looked at */

@@ -26,7 +26,7 @@ struct job {
 };
 
 struct pool {
-    pthread_mutex_t lock; /* guards all below; leaf: the wake takes none */
+    pthread_mutex_t lock; /* guards the queues, the numbers and the flags; leaf: the wake takes none */
     pthread_cond_t work;  /* something is queued, or the pool ends */
     pthread_cond_t done;  /* a job is done, a worker has ended, or engine_pool_poke() was called */
     struct job *queue, **queue_end;

@@ -17,7 +17,7 @@ struct list {
 };
 
 struct writer {
-    pthread_mutex_t lock;  /* guards the lists and the flag; leaf: not held while the store is used */
+    pthread_mutex_t lock;  /* guards `queue`, `written` and is_ending; leaf: not held while the store is used */
     pthread_cond_t wanted; /* something is queued, or the end has come */
     pthread_cond_t done;
     struct list queue, written;

@@ -13,7 +13,7 @@ static int bio_write(BIO *bio, const char *bytes, int len);
 /* --- libssl: opened when the first listener with a certificate is made, and the certificates of listeners. Local: its
  * symbols are not offered to capabilities --- */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the two below; leaf */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the table of libssl, and is_open; leaf */
 static struct rv_openssl table;
 static bool is_open;
 

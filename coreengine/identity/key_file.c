@@ -13,7 +13,7 @@ struct stamp { /* what changes when the file does */
 };
 struct rv_key_file {
     char *path;           /* owned */
-    pthread_mutex_t lock; /* guards what follows; leaf */
+    pthread_mutex_t lock; /* guards `keys`, `read` and looked_us; leaf */
     rv_jwks *keys;        /* a reference; NULL: not read yet */
     struct stamp read;
     int64_t looked_us;

@@ -19,7 +19,7 @@ struct slot {
 };
 struct rv_rates {
     unsigned char seed[16];
-    pthread_mutex_t lock; /* guards the rest; leaf */
+    pthread_mutex_t lock; /* guards the sets of slots; leaf */
     struct slot sets[N_SETS][N_WAYS];
 };
 

@@ -24,7 +24,7 @@ struct srv_export {
     struct srv_export_opts opts;
     struct rv_otlp_resource resource;
     char instance[RV_ID_MAX];
-    pthread_mutex_t lock;             /* guards the next three; leaf */
+    pthread_mutex_t lock;             /* guards `queue`, n and n_lost; leaf */
     struct rv_span *queue[MAX_QUEUE]; /* owned */
     size_t n;
     int64_t n_lost;

@@ -14,7 +14,7 @@
 
 struct srv_hands {
     struct srv_server *s; /* borrowed */
-    pthread_mutex_t lock; /* guards what follows; before server/loop_internal.h */
+    pthread_mutex_t lock; /* guards the waiting calls, the numbers and is_over; before server/loop_internal.h */
     pthread_cond_t asked, left;
     struct srv_call *first, **end; /* that wait for a thread */
     size_t n_queued, n_threads, n_idle, n_waits;

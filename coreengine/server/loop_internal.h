@@ -16,7 +16,7 @@ struct srv_message {
 struct srv_loop {
     uv_loop_t *uv; /* borrowed, or own */
     uv_async_t wake;
-    pthread_mutex_t lock;             /* guards the list and the next two; leaf */
+    pthread_mutex_t lock;             /* guards the messages, is_closed and is_pausing; leaf */
     struct srv_message *first, **end; /* owned until they are read */
     bool is_closed;
     bool is_pausing;

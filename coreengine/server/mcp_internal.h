@@ -33,7 +33,7 @@ struct srv_mcp_session {
     bool is_modern;
     struct rv_app app;    /* its scope borrows from who */
     rv_app_mcp *client;   /* of the thread that has the turn, which asks the store without a lock; owned */
-    pthread_mutex_t lock; /* guards what follows; before server/loop_internal.h, and not inside that of srv_mcps */
+    pthread_mutex_t lock; /* guards the turn and the streams; before server/loop_internal.h, not within srv_mcps */
     pthread_cond_t is_free;
     bool is_taken;                     /* a thread has the turn */
     uint64_t n_turns, seen_turns;      /* of requests; as the loop saw it last */

@@ -30,7 +30,7 @@ struct watched { /* a run that is driven here */
 };
 #define ROWS 4096 /* each event looks for its run: some thousands are driven at a time */
 struct srv_watch {
-    pthread_mutex_t lock;       /* guards what follows; leaf */
+    pthread_mutex_t lock;       /* guards `metrics` and `runs`; leaf */
     rv_metrics *metrics;        /* owned */
     struct watched *runs[ROWS]; /* by what row_of() makes of the key */
     enum rv_semconv names;      /* as the next one: does not change */

@@ -160,7 +160,7 @@ struct work {
     const struct sim_tamper *tamper;
     char (*hashes)[RV_HASH_MAX]; /* one per block */
     int64_t n_blocks;
-    pthread_mutex_t lock; /* guards all below; leaf: progress() of the caller takes none of ours */
+    pthread_mutex_t lock; /* guards next_block, n_done, failed_at, rc and err; leaf: progress() takes none of ours */
     int64_t next_block, n_done;
     int64_t failed_at; /* smallest index of a seed that broke something; n_seeds: none */
     int rc;

@@ -30,7 +30,7 @@ struct crew {
 struct rv_app_mcp_aside {
     struct rv_worker_stop *worker; /* borrowed */
     int answered;                  /* eventfd: readable when a job is done */
-    pthread_mutex_t lock;          /* guards what follows; leaf */
+    pthread_mutex_t lock;          /* guards the queues, n_open, is_over and threads of the crews; leaf */
     struct crew queries, calls;
     struct queue doing, done;
     size_t n_open; /* all that were not taken */

@@ -14,7 +14,7 @@ struct idle {
     char *path; /* owned: what it was opened by */
 };
 struct rv_app_handles {
-    pthread_mutex_t lock; /* guards all below; leaf */
+    pthread_mutex_t lock; /* guards the number of users, is_closed and the idle handles; leaf */
     size_t n_users;       /* the owner, and asks under way */
     bool is_closed;       /* the owner is gone: nothing is kept any more */
     struct idle idle[MAX_IDLE];

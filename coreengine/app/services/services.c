@@ -70,7 +70,7 @@ static const struct row {
 };
 
 struct rv_app_scratch {
-    pthread_mutex_t lock; /* guards the next one; leaf: opening a store in memory takes no lock of ours */
+    pthread_mutex_t lock; /* guards `store`; leaf: opening a store in memory takes no lock of ours */
     rv_store *store;      /* NULL: nothing was asked yet; owned */
 };
 

@@ -50,7 +50,7 @@ struct batch {
     rv_err *err; /* owned */
 };
 struct rv_app_streams {
-    pthread_mutex_t lock; /* guards the list and the flags; before server/loop_internal.h, which on_kept() posts to */
+    pthread_mutex_t lock; /* guards the streams and flags; before server/loop_internal.h, which on_kept() posts to */
     pthread_cond_t wake;
     struct rv_app_stream *first, **end;
     bool hurries; /* a line that waits does */

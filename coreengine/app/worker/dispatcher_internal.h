@@ -10,8 +10,8 @@
 #define RV_DISPATCHER_POLL_US (50 * RV_US_PER_MS) /* until the next look, when something was found */
 
 struct work_dispatcher {
-    pthread_mutex_t lock;    /* guards what follows up to `thread`; leaf: not held while the store is used */
-    int bell[2];             /* a pipe; a byte in it: something was given, or is to be done */
+    pthread_mutex_t lock; /* guards the lists, n_held, the flags and the wake; leaf: not held while the store is used */
+    int bell[2];          /* a pipe; a byte in it: something was given, or is to be done */
     struct work_list ended;  /* from the loop */
     struct work_list begins; /* for the loop */
     size_t n_held;           /* tasks that it claimed and has not told the end of */

@@ -15,7 +15,7 @@
 
 /* --- worker.c --- */
 struct rv_worker_stop {
-    pthread_mutex_t lock;  /* guards what follows; leaf */
+    pthread_mutex_t lock;  /* guards is_wanted, has_news and `wake`; leaf */
     pthread_cond_t wanted; /* is_wanted became true */
     bool is_wanted;
     bool has_news;

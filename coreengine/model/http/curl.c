@@ -25,7 +25,7 @@
 
 /* --- opening --- */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the two below; leaf */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the table of libcurl, and is_open; leaf */
 static struct rv_curl table;
 static bool is_open;
 

@@ -6,7 +6,7 @@
 #include "coreengine/base/base.h"
 #include "coreengine/store/postgres/postgres_internal.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the two below; leaf */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the table of libpq, and is_open; leaf */
 static struct rv_pq table;
 static bool is_open;
 

@@ -25,7 +25,7 @@ struct sqlite_writer {
     ino_t file;
     size_t n_handles;
 
-    pthread_mutex_t lock;    /* guards the next three; leaf */
+    pthread_mutex_t lock;    /* guards is_shared, is_taken and the waiters; leaf */
     bool is_shared;          /* there were two handles at once: they write by `link` */
     bool is_taken;           /* one has the turn */
     struct waiter *waiters;  /* in the order in which they came; on the stacks of their threads */
@@ -33,7 +33,7 @@ struct sqlite_writer {
     enum rv_store_sync sync;
 };
 
-static pthread_mutex_t all = PTHREAD_MUTEX_INITIALIZER; /* guards the list; before store/sqlite/writer.c */
+static pthread_mutex_t all = PTHREAD_MUTEX_INITIALIZER; /* guards writers; before store/sqlite/writer.c */
 static struct sqlite_writer *writers;
 
 static void writer_free(struct sqlite_writer *w)

@@ -57,7 +57,7 @@ RV_MUST_CHECK int mcptools_mcp_pins_filter(const struct rv_mcp_tools_opts *o, co
 /** A hash of all that decides which server answers, and to whom: where it is, how it is started, the credentials. */
 RV_MUST_CHECK int mcptools_identity(const struct rv_mcp_server_config *s, char out[RV_HASH_MAX], rv_err **err);
 struct rv_mcp_lists {
-    pthread_mutex_t lock;   /* guards what follows; leaf */
+    pthread_mutex_t lock;   /* guards the kept lists, and n_changes; leaf */
     struct mcp_kept *items; /* owned */
     size_t n, cap;
     int64_t n_changes; /* times that servers told of a change */

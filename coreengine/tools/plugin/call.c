@@ -19,7 +19,7 @@
  * what is left out is counted. The time is that of the log, so that a test can give it --- */
 
 struct rv_plugin_logging {
-    pthread_mutex_t lock; /* guards the rest: calls come from many threads; leaf */
+    pthread_mutex_t lock; /* guards the second and its numbers; leaf: many threads call */
     int64_t since_us;     /* when the second under way began; INT64_MIN: there was no line yet */
     int64_t n;            /* lines of that second, including those that were left out */
     int64_t left_out;     /* not told yet */

@@ -89,8 +89,8 @@ struct rv_isolated {
     struct rv_cap_entry *entries; /* rows of the descriptor; owned */
     struct rv_cap_desc desc;
 
-    pthread_mutex_t lock;    /* guards all below; leaf: not held while one waits for a child */
-    pthread_cond_t freed;    /* a child is idle, or there is room for one */
+    pthread_mutex_t lock; /* guards idle children, and the numbers of all; leaf: not held while one waits for a child */
+    pthread_cond_t freed; /* a child is idle, or there is room for one */
     struct rv_process *idle; /* owned */
     size_t n_children;       /* idle, busy and about to start */
     int n_deaths;            /* since the last answer */

@@ -21,7 +21,7 @@ struct rv_plugin_key {
     bool is_stale; /* its file is another one now */
 };
 struct rv_plugin_pool {
-    pthread_mutex_t lock; /* guards all below; before tools/plugin/work.c */
+    pthread_mutex_t lock; /* guards the list of keys, and is_over; before tools/plugin/work.c */
     struct rv_plugin_key *first;
     bool is_over; /* freed while sets used its capabilities */
 };

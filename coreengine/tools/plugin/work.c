@@ -19,7 +19,7 @@ struct ticket {
     struct rv_plugin_work *work; /* NULL: its answer is not wanted any more */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all below; before engine/workers.c */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the tickets; before engine/workers.c */
 static struct ticket *tickets;
 static uint64_t last_number;
 
