@@ -113,7 +113,7 @@ struct rv_mcp_url {
 };
 /** ASCII, without regard to case. */
 bool rv_mcp_is_same_word(rv_str a, rv_str b);
-/** False: it is not one. */
+/** False: the text is not such an address; *out stays as it was. */
 RV_MUST_CHECK bool rv_mcp_url_read(rv_str text, struct rv_mcp_url *out);
 /** Is the host an address written as a number, or localhost? */
 bool rv_mcp_url_is_literal(const struct rv_mcp_url *u);

@@ -58,31 +58,32 @@ static bool read_port(rv_str s, int usual, int *out)
 
 bool rv_mcp_url_read(rv_str text, struct rv_mcp_url *out)
 {
+    struct rv_mcp_url u = {0};
     size_t scheme = 0;
 
-    *out = (struct rv_mcp_url){.is_https = true};
     if (text.len > 8 && rv_mcp_is_same_word((rv_str){text.ptr, 8}, RV_STR_LIT("https://")))
         scheme = 8;
     else if (text.len > 7 && rv_mcp_is_same_word((rv_str){text.ptr, 7}, RV_STR_LIT("http://")))
         scheme = 7;
     if (!scheme || !is_clean(text))
         return false;
-    out->is_https = scheme == 8;
+    u.is_https = scheme == 8;
     rv_str authority = rest(text, scheme);
     authority.len = until(authority, "/?#");
     rv_str after = rest(text, scheme + authority.len);
     size_t user = until(authority, "@");
-    out->has_user = user < authority.len;
-    rv_str place = out->has_user ? rest(authority, user + 1) : authority;
+    u.has_user = user < authority.len;
+    rv_str place = u.has_user ? rest(authority, user + 1) : authority;
     size_t host = place.len && place.ptr[0] == '[' ? until(place, "]") + 1 : until(place, ":");
-    if (host == 0 || host > place.len || !read_port(rest(place, host), out->is_https ? 443 : 80, &out->port))
+    if (host == 0 || host > place.len || !read_port(rest(place, host), u.is_https ? 443 : 80, &u.port))
         return false;
-    out->host = (rv_str){place.ptr, host};
-    out->origin = (rv_str){text.ptr, scheme + authority.len};
-    out->path = (rv_str){after.ptr, until(after, "?#")};
-    after = rest(after, out->path.len);
-    out->query = (rv_str){after.ptr, until(after, "#")};
-    out->has_fragment = out->query.len < after.len;
+    u.host = (rv_str){place.ptr, host};
+    u.origin = (rv_str){text.ptr, scheme + authority.len};
+    u.path = (rv_str){after.ptr, until(after, "?#")};
+    after = rest(after, u.path.len);
+    u.query = (rv_str){after.ptr, until(after, "#")};
+    u.has_fragment = u.query.len < after.len;
+    *out = u;
     return true;
 }
 

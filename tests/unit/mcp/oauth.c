@@ -36,12 +36,14 @@ static const struct {
 
 START_TEST(an_address_is_taken_apart_or_refused)
 {
-    struct rv_mcp_url u;
+    struct rv_mcp_url u = {.port = -7};
     bool is = rv_mcp_url_read(rv_str_of(urls[_i].url), &u);
 
     ck_assert_msg(is == (urls[_i].origin != NULL), "%s", urls[_i].url);
-    if (!is)
+    if (!is) {
+        ck_assert_int_eq(u.port, -7); /* a refusal writes nothing */
         return;
+    }
     ck_assert(rv_str_is(u.origin, urls[_i].origin));
     ck_assert(rv_str_is(u.host, urls[_i].host));
     ck_assert(rv_str_is(u.path, urls[_i].path));
