@@ -27,7 +27,7 @@ static bool is_own_stream(const struct exchange *x)
     return x->is_stream && !x->id;
 }
 
-/* it is open, or is not going to be */
+/* The stream of the session is open, or is not going to be: requests that waited for that are sent. */
 static void stream_settled(struct web *w)
 {
     w->stream_ms = 0;
@@ -37,7 +37,8 @@ static void stream_settled(struct web *w)
     web_arm(w);
 }
 
-/* Was that the last of what requests wait for: the end of the handshake, which opens the stream, and the stream? */
+/* Requests wait while an exchange is the end of the handshake, which opens the stream, or the stream itself. `gone`
+ * goes: if it was the last such exchange, they wait no longer. */
 static void settle_stream(struct exchange *gone)
 {
     struct web *w = gone->w;
