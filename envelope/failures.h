@@ -62,7 +62,8 @@
     R(X, STAGE_TIMED_OUT, REQUEST, "stage_timed_out", "the visit took longer than timeout_seconds",                    \
       "raise timeout_seconds of the stage, or execution.agent_timeout")                                                \
     R(X, EXPRESSION_FAILED, SERVER, "expression_failed", "an expression of the stage could not be evaluated",          \
-      "test for the value first, as in has(outputs.plan.steps), or name an error_next")                                \
+      "change what the text names (has(outputs.plan.steps) tests for a value that can be missing), or name an "        \
+      "error_next")                                                                                                    \
     R(X, TEMPLATE_FAILED, SERVER, "template_failed", "a prompt or a question could not be rendered",                   \
       "check the name, or give it a fallback, as in {{note | default \"-\"}}")                                         \
     R(X, JOIN_FAILED, REQUEST, "join_failed", "fewer branches arrived at a join than it waits for",                    \
