@@ -72,7 +72,8 @@ static int collect(rv_agents *a, const struct rv_store_scope *scope, struct name
 
 /* --- one that is not there --- */
 
-static void say_where(rv_agents *a, rv_buf *b)
+/* Gives how many agents capabilities have. */
+static size_t say_where(rv_agents *a, rv_buf *b)
 {
     size_t n_built_in = 0;
     const char *name, *capability;
@@ -81,11 +82,15 @@ static void say_where(rv_agents *a, rv_buf *b)
     while (a->plugins && rv_plugins_agent_at(a->plugins, n_built_in, &name, &text, &capability))
         n_built_in++;
     rv_buf_puts(b, a->store && !a->is_unkept ? "the store" : "no store");
-    rv_buf_printf(b, ", %zu built in", n_built_in);
+    if (n_built_in > 0)
+        rv_buf_printf(b, ", %zu built in", n_built_in);
+    else
+        rv_buf_puts(b, ", no capability with agents");
     for (size_t i = 0; i < a->n_dirs; i++)
         rv_buf_printf(b, ", the folder \"%s\"", a->dirs[i]);
     if (a->n_dirs == 0)
         rv_buf_puts(b, ", no folder");
+    return n_built_in;
 }
 
 int agents_fail_unknown(rv_agents *a, const struct rv_store_scope *scope, const char *name, rv_err **err)
@@ -96,14 +101,15 @@ int agents_fail_unknown(rv_agents *a, const struct rv_store_scope *scope, const 
     int rc = collect(a, scope, &names, err);
 
     if (rc == 0) {
-        say_where(a, &where);
+        size_t n_built_in = say_where(a, &where);
         nearest = rv_nearest(rv_str_of(name), (const char *const *)names.items, names.n);
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "there is no agent \"%s\" (looked in: %s)", name, rv_buf_cstr(&where));
         if (nearest)
             rv_err_set_hint(err, "did you mean \"%s\"?", nearest);
         else
             rv_err_set_hint(
-                err, "`reeve agents list` shows all; `reeve agents put FILE` adds one, and so does a YAML file in %s",
+                err, "`reeve agents list` shows all%s; `reeve agents put FILE` adds one, and so does a YAML file in %s",
+                n_built_in > 0 ? "" : ", and those that are built in need `p8` in the list `capabilities`",
                 a->n_dirs > 0 ? "a folder of agents" : "the folder of --schema-dir or P8_SCHEMA_DIR");
     }
     names_fini(&names);

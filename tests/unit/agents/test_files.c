@@ -14,7 +14,7 @@ START_TEST(a_folder_that_is_not_there_is_empty)
 
     world_begin(&w, 0, NO_STORE | NO_PLUGINS);
     ck_assert_int_eq(world_find(&w, &ann, "helper"), RV_E_NOT_FOUND);
-    ck_assert_ptr_nonnull(strstr(error_of(&w), "no store, 0 built in, the folder"));
+    ck_assert_ptr_nonnull(strstr(error_of(&w), "no store, no capability with agents, the folder"));
     ck_assert_ptr_nonnull(rv_kit_log_find(&w.log, "agents.no_folder"));
     world_file(&w, "a.yaml", DOC("helper", "Now it is"));
     must_find(&w, &ann, "helper", "file", "Now it is");
