@@ -69,6 +69,25 @@ static bool list_hint(const struct rv_key_reader *r, const struct rv_node *node,
     return true;
 }
 
+/* The value of the map that is suggested: the user's own only where it would be taken. inner is a key of a number, if
+ * the user has given one; of maps from keys of the user's own, those that hold texts are known by their words. */
+static const char *map_value(const struct rv_key_reader *r, const struct rv_node *value, const char *what,
+                             const char *inner, char own[MAX_OWN + 3])
+{
+    static const char *const of_texts[] = {" to model", " to text", " to stage", " to a way of merging"};
+
+    if (r->hide_values || !is_scalar(value))
+        return "value";
+    if (inner && isdigit((unsigned char)value->text.ptr[0]) && rv_number_read(value->text.ptr, NULL) > 0) {
+        snprintf(own, MAX_OWN + 3, "%.*s", (int)strspn(value->text.ptr, "0123456789."), value->text.ptr);
+        return own;
+    }
+    for (size_t i = 0; !inner && value->kind == RV_NODE_STR && i < RV_COUNT(of_texts); i++)
+        if (strstr(what, of_texts[i]))
+            return own_value(r, value, own);
+    return "value";
+}
+
 /* "a map from role to model" has roles as keys. */
 static bool map_hint(const struct rv_key_reader *r, const struct rv_node *node, const char *what, const char *inner,
                      char *out)
@@ -84,8 +103,7 @@ static bool map_hint(const struct rv_key_reader *r, const struct rv_node *node, 
         for (char *c = key; *c; c++)
             *c = (char)toupper((unsigned char)*c);
     }
-    snprintf(out, RV_KEYS_MAX_HINT, "write a map: {%s: %s}", key,
-             !is_generic && is_scalar(value) && !r->hide_values ? own_value(r, value, own) : "value");
+    snprintf(out, RV_KEYS_MAX_HINT, "write a map: {%s: %s}", key, map_value(r, value, what, inner, own));
     return true;
 }
 

@@ -27,7 +27,7 @@ static const struct {
      "t.yaml:2:67: error: model \"a\": unknown key \"base_ulr\"\n  hint: did you mean \"base_url\"?\n"},
     {"name: x\nmodels: 1\nagents: [{name: a, has_llm: true, model_role: r}]\n",
      "t.yaml:2:9: error: pipeline \"x\": models must be a map from role to model, not integer 1\n"
-     "  hint: write a map: {ROLE: 1}\n"},
+     "  hint: write a map: {ROLE: value}\n"},
     /* prompts (5.5) */
     {"name: x\nprompts: {a: 1}\n",
      "t.yaml:2:14: error: prompt \"a\": must be a text or a map with \"file\", not integer\n"
