@@ -285,7 +285,8 @@ void config_read_budget(struct rv_key_reader *r, const struct rv_node *node, voi
     p->budget_micro_usd = micro_usd_down(raw.usd);
     p->has_budget = true;
     if (p->budget_micro_usd < 1)
-        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &usd->src, "a run that may cost nothing can ask no model",
+        rv_keys_add_finding(r, RV_SEVERITY_ERROR, &usd->src,
+                            "write what one run may cost in US dollars, such as 0.5, or leave `budget` out",
                             "budget.usd must be at least 0.000001, not %s", usd->text.ptr);
 }
 

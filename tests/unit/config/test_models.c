@@ -52,7 +52,7 @@ static const struct {
                                      "hint: the nearest legal value is 0\n"},
     {"name: x\nbudget: {usd: 0.0000009}\n",
      "t.yaml:2:15: error: pipeline \"x\": budget.usd must be at least 0.000001, not 0.0000009\n"
-     "  hint: a run that may cost nothing can ask no model\n"},
+     "  hint: write what one run may cost in US dollars, such as 0.5, or leave `budget` out\n"},
     {"name: x\nbudget: {usd: 1}\nmodels: {a: {model: 'p:m', fallback: [b]}, b: scripted, c: 'p:m', d: 'ollama:q'}\n"
      "agents: [{name: s, has_llm: true, model_role: a}, {name: t, has_llm: true, model_role: d}]\n",
      "t.yaml:3:10: error: model \"a\": there is a budget, and what this model costs is not known\n"
