@@ -17,6 +17,7 @@
 #define FOLDER_MODE    0700 /* only the user may look into it */
 #define MAX_SEEN       1000 /* names of a folder that are looked at for one that is near: only for a hint */
 #define MAX_SHOWN      5    /* of them that a hint lists: they stay on one line */
+#define MAX_NAME       64   /* bytes of a name that is near another: rv_nearest() finds no longer ones */
 #define FILE_MODE      0600 /* files may hold what users said: only their owner reads them */
 
 static int fail_errno(rv_err **err, const char *verb, const char *path, int number)
@@ -58,10 +59,23 @@ static size_t list_names(const char *folder, char *names[MAX_SEEN])
     return n;
 }
 
+/* That both end with ".yaml" makes two names no more alike. */
+static const char *nearest_name(const char *name, char *const *names, size_t n)
+{
+    const char *near = rv_nearest(rv_str_of(name), (const char *const *)names, n);
+    char stem[MAX_NAME + 1];
+
+    if (!near || strcmp(ending_of(name), ending_of(near)) != 0)
+        return near;
+    snprintf(stem, sizeof stem, "%.*s", (int)(strlen(near) - strlen(ending_of(near))), near);
+    const char *only = stem;
+    return rv_nearest((rv_str){name, strlen(name) - strlen(ending_of(name))}, &only, 1) ? near : NULL;
+}
+
 /* head: the folder as it was typed, with its slash. */
 static void hint_names(rv_str head, const char *name, char *const *names, size_t n, rv_err **err)
 {
-    const char *near = rv_nearest(rv_str_of(name), (const char *const *)names, n), *end = ending_of(name);
+    const char *near = nearest_name(name, names, n), *end = ending_of(name);
     rv_buf list = RV_BUF_INIT(4096);
     size_t n_alike = 0;
 
