@@ -299,7 +299,10 @@ static int fail_uv(int rc, rv_err **err)
                : rc == UV_EINVAL || rc == UV_EADDRNOTAVAIL ? RV_E_INVALID
                                                            : rv_code_of_system(rc);
 
-    return RV_FAIL(err, code, "%s", uv_strerror(rc));
+    RV_FAIL(err, code, "%s", uv_strerror(rc));
+    if (rc == UV_EMFILE || rc == UV_ENFILE)
+        rv_err_set_hint(err, "raise `ulimit -n`, the largest number of open files of a process");
+    return code;
 }
 
 static int address_of(const struct rv_httpd_listen *at, struct sockaddr_storage *out, rv_err **err)
