@@ -355,6 +355,8 @@ static void write_steps(const struct picture *p, rv_buf *b)
             status = rv_json_text_or(s->end, "status", "under way");
             next = rv_json_text_or(s->end, "next_stage", NULL);
             error = rv_json_text_or(s->end, "error", NULL);
+            if (s->asks && strcmp(status, "skipped") == 0)
+                status = "asked"; /* the visit goes on with the answer */
             rv_buf_printf(b, "  %3lld%c ", (long long)s->number, s->can_fork ? ' ' : '*');
         } else {
             rv_buf_puts(b, "    -  ");
