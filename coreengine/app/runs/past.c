@@ -58,9 +58,7 @@ int rv_app_past_replay(rv_store *store, const struct rv_app_past *p, const struc
                                        .self = opts ? opts->self : NULL};
     int rc = rv_journal_replay(store, &p->scope, p->row.id, &how, out, err);
     bool is_damaged = rc == RV_E_INVALID || rc == RV_E_PARSE; /* of the store, not of the command line */
-    return is_damaged
-               ? RV_WRAP(err, RV_E_IO, "read the journal of run \"%s\" in \"%s\"", p->row.id, rv_store_url(store))
-               : rc;
+    return is_damaged ? RV_WRAP(err, RV_E_IO, "read a journal in \"%s\"", rv_store_url(store)) : rc;
 }
 
 int rv_app_script_open(rv_store *store, const struct rv_app_past *p, struct rv_app_script *out, rv_err **err)

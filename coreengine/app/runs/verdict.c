@@ -88,17 +88,17 @@ int rv_app_verify(rv_store *store, const struct rv_app_past *p, const struct rv_
     rv_hash_init(&l.events);
     int rc =
         rv_app_past_replay(store, p, &(struct rv_app_replay_opts){opts ? opts->upto : 0, on_step, &l}, replayed, err);
-    if (rc == 0) {
-        rc = check_row(p, replayed, err);
-        if (rc == 0)
-            rc = take_state(replayed->run, out, err);
-        if (rc == 0)
-            rc = check_end(&l.end, out, err);
-        if (rc < 0)
-            rv_replayed_fini(replayed);
-    }
     if (rc < 0)
+        return rc; /* it names the run */
+    rc = check_row(p, replayed, err);
+    if (rc == 0)
+        rc = take_state(replayed->run, out, err);
+    if (rc == 0)
+        rc = check_end(&l.end, out, err);
+    if (rc < 0) {
+        rv_replayed_fini(replayed);
         return RV_WRAP(err, rc, "replay run \"%s\"", p->row.id);
+    }
     rv_hash_finish_hex(&l.events, out->events_hash);
     out->records = replayed->seq;
     out->status = rv_run_status(replayed->run);

@@ -128,7 +128,9 @@ static int read_picture(const char *word, struct picture *p, rv_err **err)
 
     if (rc == 0)
         rc = rv_app_steps_read(store, &p->past, &p->window, &p->steps, &p->replayed, err);
-    if (rc == 0 && !(p->pending = json_object_new_array()))
+    if (rc < 0)
+        return rc; /* it names the run */
+    if (!(p->pending = json_object_new_array()))
         rc = RV_FAIL(err, RV_E_NOMEM, "show a run");
     if (rc == 0)
         rc = rv_store_list_pending(store, scope, p->past.row.id, take_pending, p, err);
@@ -353,10 +355,10 @@ static void write_steps(const struct picture *p, rv_buf *b)
         }
         if (s->end) {
             status = rv_json_text_or(s->end, "status", "under way");
-            next = rv_json_text_or(s->end, "next_stage", NULL);
-            error = rv_json_text_or(s->end, "error", NULL);
             if (s->asks && strcmp(status, "skipped") == 0)
                 status = "asked"; /* the visit goes on with the answer */
+            next = rv_json_text_or(s->end, "next_stage", NULL);
+            error = rv_json_text_or(s->end, "error", NULL);
             rv_buf_printf(b, "  %3lld%c ", (long long)s->number, s->can_fork ? ' ' : '*');
         } else {
             rv_buf_puts(b, "    -  ");
