@@ -211,7 +211,10 @@ static int fail_open(const char *shown, int rc, rv_err **err)
 {
     size_t len = strlen(shown);
     const char *cause = err ? rv_err_text(*err) : "";
-    bool is_named = cause[0] == '"' && strncmp(cause + 1, shown, len) == 0 && cause[1 + len] == '"';
+    const char *named = cause[0] == '"' ? cause + 1 : cause;
+    if (strncmp(named, "./", 2) == 0 && strncmp(shown, "./", 2) != 0)
+        named += 2; /* as SQLite is told the name */
+    bool is_named = cause[0] == '"' && strncmp(named, shown, len) == 0 && named[len] == '"';
     int code = rc == RV_E_IO || rc == RV_E_TIMEOUT ? RV_E_UNAVAILABLE : rc;
 
     return is_named ? RV_WRAP(err, code, "open store") : RV_WRAP(err, code, "open store \"%s\"", shown);

@@ -227,8 +227,9 @@ static int set_up(struct sqlite *st, enum rv_store_sync sync, rv_err **err)
     if (rc == 0 && !st->read_only && !st->is_memory)
         rc = enter_wal(st, err);
     if (rc == RV_E_IO && (sqlite3_errcode(st->link->db) & 0xff) == SQLITE_CORRUPT) { /* trying again does not help */
+        rv_err_free(rv_err_steal(err));                                              /* it names the file, too */
+        rc = RV_FAIL(err, RV_E_INVALID, "\"%s\": the file is damaged: %s", st->base.path, sqlite3_errmsg(st->link->db));
         rv_err_set_hint(err, "restore the file from a backup");
-        rc = RV_WRAP(err, RV_E_INVALID, "the file is damaged");
     }
     return rc;
 }
