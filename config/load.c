@@ -400,7 +400,7 @@ int rv_pipeline_load_with(const char *path, const struct rv_pipeline_opts *opts,
         rc = rv_pipeline_parse_with(&(const struct rv_pipeline_source){rv_buf_str(&text), path, dir ? dir : "."}, opts,
                                     findings, out, err);
     else
-        rc = RV_WRAP(err, rc, "load pipeline \"%s\"", path);
+        rc = RV_WRAP(err, rc, "load a pipeline"); /* the cause names it */
     rv_buf_fini(&text);
     free(dir);
     return rc;
