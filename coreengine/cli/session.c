@@ -151,6 +151,12 @@ static void write_place(const struct rv_pipeline *p, const rv_envelope *env, con
     rv_buf_printf(out, ":%d:%d, stage \"%s\"\n", src->line, src->col, p->agents[i].name);
 }
 
+/* "cancelled by the caller" says what has become of the run, too. */
+static bool says_status(const char *reason, const char *status)
+{
+    return reason && strncmp(reason, status, strlen(status)) == 0;
+}
+
 /* Why a run did not complete, for people; --json and --events carry it themselves. */
 void cli_explain_end(const struct rv_cli *cli, const struct rv_pipeline *p, enum rv_run_status status,
                      const rv_envelope *env, const rv_err *failure)
@@ -162,10 +168,10 @@ void cli_explain_end(const struct rv_cli *cli, const struct rv_pipeline *p, enum
 
     if (status == RV_RUN_COMPLETED || status == RV_RUN_INTERRUPTED)
         return;
-    rv_buf_printf(&text, "%sreeve:%s run %s", cli->err_color ? "\033[1;31m" : "", cli->err_color ? "\033[0m" : "",
-                  rv_run_status_text(status));
+    rv_buf_printf(&text, "%sreeve:%s run ", cli->err_color ? "\033[1;31m" : "", cli->err_color ? "\033[0m" : "");
+    if (!says_status(f->termination_reason, rv_run_status_text(status)))
+        rv_buf_printf(&text, "%s%s", rv_run_status_text(status), f->termination_reason ? ": " : "");
     if (f->termination_reason) {
-        rv_buf_puts(&text, ": ");
         cli_write_lines(rv_str_of(f->termination_reason), &text);
     }
     cli_write_code(code != RV_FAILURE_NONE ? rv_failure_text(code) : rv_reason_text(f->terminal_reason), &text);
