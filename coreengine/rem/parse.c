@@ -548,7 +548,7 @@ static int take_text(struct parser *p, rv_str text)
 int rv_rem_parse(rv_str text, const struct rv_rem_opts *opts, struct rv_rem_query *out, struct rv_rem_fault *fault,
                  rv_err **err)
 {
-    struct parser p = {.s = {.start = {NULL, 1, 1}, .fault = fault, .err = err}, .opts = opts};
+    struct parser p = {.s = {.start = {"the query", 1, 1}, .fault = fault, .err = err}, .opts = opts};
     int rc;
 
     if (fault)

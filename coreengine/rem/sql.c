@@ -547,8 +547,9 @@ static int check(struct sql *p, rv_str text, struct rv_rem_sql *out)
 int rv_rem_write_sql(rv_str text, const struct rv_rem_sql_opts *opts, struct rv_rem_sql *out,
                      struct rv_rem_fault *fault, rv_err **err)
 {
-    struct sql p = {.s = {.start = opts->src ? *opts->src : (struct rv_src){NULL, 1, 1}, .fault = fault, .err = err},
-                    .opts = opts};
+    struct sql p = {
+        .s = {.start = opts->src ? *opts->src : (struct rv_src){"the statement", 1, 1}, .fault = fault, .err = err},
+        .opts = opts};
     struct rv_rem_sql result = {.n_literals = 0};
     int rc;
 
