@@ -195,15 +195,32 @@ int cli_state(const struct rv_cli *cli, json_object **out, rv_err **err)
     return rc;
 }
 
+/* A state that is refused: names the --set that gave it the value that the error speaks of. */
+static int fail_set(const struct rv_cli *cli, int rc, rv_err **err)
+{
+    const char *text = rv_err_text(*err), *given, *guilty = NULL;
+    bool is_text = strstr(text, "must be a string") != NULL;
+
+    for (size_t n = 0; (given = cli_nth(cli, "set", n)); n++) {
+        size_t len = strcspn(given, ".=");
+        const char *at = strstr(text, "state key \"");
+        if (at && strncmp(at + strlen("state key \""), given, len) == 0)
+            guilty = given;
+    }
+    if (guilty)
+        rc = RV_WRAP(err, rc, "--set %.100s", guilty);
+    if (is_text && cli_flag(cli, "set"))
+        rv_err_set_hint(
+            err, "--set reads its value as JSON; a text that looks like a number needs quotes: 'user_id=\"42\"'");
+    return rc;
+}
+
 int cli_load_state(const struct rv_cli *cli, json_object *state, rv_envelope **out, rv_err **err)
 {
     int rc = rv_envelope_load(state, rv_rand_system(), rv_app_now_us(), out, err);
 
-    if (rc < 0 && cli_flag(cli, "set") && strstr(rv_err_text(*err), "must be a string"))
-        rv_err_set_hint(
-            err, "--set reads its value as JSON; a text that looks like a number needs quotes: 'user_id=\"42\"'");
     if (rc < 0)
-        return rc;
+        return fail_set(cli, rc, err);
     rc = rv_app_check_user(&cli->app.scope, rv_envelope_fields(*out)->user_id, err);
     if (rc < 0)
         rv_envelope_free(*out), *out = NULL;

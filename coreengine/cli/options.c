@@ -347,7 +347,9 @@ static int check_excludes(const struct rv_cli *cli, const char **at, rv_err **er
         rv_buf_printf(&all, "%s--%.*s", first ? "" : next.len ? ", " : " and ", RV_STR_ARG(word));
     }
     *at += **at == ';';
-    int rc = n > 1 ? cli_usage(cli, err, "%s exclude each other", rv_buf_cstr(&all)) : 0;
+    int rc = n > 1 ? RV_FAIL(err, RV_E_INVALID, "%s exclude each other", rv_buf_cstr(&all)) : 0;
+    if (rc < 0)
+        rv_err_set_hint(err, "give one of them; `reeve %s --help` says what each does", cli->verb->name);
     rv_buf_fini(&all);
     return rc;
 }

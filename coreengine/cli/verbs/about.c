@@ -118,6 +118,23 @@ static const struct {
     {"capability-rules", rv_conform_write_reference},
 };
 
+static int unknown_page(const char *name, rv_err **err)
+{
+    const char *names[RV_COUNT(pages)], *near;
+    char list[256] = "";
+    size_t len = 0;
+
+    for (size_t i = 0; i < RV_COUNT(pages); i++) {
+        names[i] = pages[i].name;
+        len += (size_t)rv_format(list + len, sizeof list - len, "%s%s", i ? ", " : "", names[i]);
+    }
+    near = rv_nearest(rv_str_of(name), names, RV_COUNT(pages));
+    int rc = name[0] ? RV_FAIL(err, RV_E_INVALID, "no page \"%s\" is generated", name)
+                     : RV_FAIL(err, RV_E_INVALID, "name the page of the reference");
+    rv_err_set_hint(err, "%s%s%spages: %s", near ? "did you mean \"" : "", near ? near : "", near ? "\"? " : "", list);
+    return rc;
+}
+
 static int docs(struct rv_cli *cli, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(MAX_TEXT_BYTES);
@@ -146,7 +163,10 @@ static int docs(struct rv_cli *cli, rv_err **err)
     } else {
         made = false;
     }
-    return made ? cli_print(rc, &text, err) : cli_usage(cli, err, "no page is made for \"%s %s\"", what, which);
+    if (made)
+        return cli_print(rc, &text, err);
+    return strcmp(what, "reference") == 0 ? unknown_page(which, err)
+                                          : cli_usage(cli, err, "no page is made for \"%s %s\"", what, which);
 }
 
 static const struct rv_cli_option version_options[] = {{"json", 'j', NULL, "print JSON", NULL, false}};
@@ -165,9 +185,8 @@ const struct rv_cli_verb verb_docs = {
     .name = "docs",
     .args = "man [VERB]|completion SHELL|reference PAGE|verbs",
     .summary = "print man pages, shell completion and generated reference pages",
-    .text =
-        "All output is generated from the tables that the program itself uses. Pages: agent-schemas, cli, entities,\n"
-        "functions, http, pipelines, retention, telemetry, words.",
+    .text = "All output is generated from the tables that the program itself uses. Pages: agent-schemas,\n"
+            "capability-rules, cli, entities, functions, http, pipelines, retention, telemetry, words.",
     .examples = "reeve docs completion bash > /etc/bash_completion.d/reeve\nreeve docs man run | man -l -\n"
                 "reeve docs reference cli > docs/reference/cli.md",
     .min_words = 1,

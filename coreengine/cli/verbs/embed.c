@@ -35,7 +35,7 @@ static int find_target(struct job *job, rv_err **err)
 
     if (!model || !colon || colon == model || !colon[1]) {
         int rc = model ? RV_FAIL(err, RV_E_INVALID, "--model needs provider:model, not \"%s\"", model)
-                       : RV_FAIL(err, RV_E_INVALID, "--model is required; it is missing");
+                       : RV_FAIL(err, RV_E_INVALID, "--model is missing");
         rv_err_set_hint(err, "for example --model openai:text-embedding-3-small or --model ollama:nomic-embed-text; "
                              "`reeve inspect --providers` lists providers");
         return rc;

@@ -90,8 +90,12 @@ static int format(struct rv_cli *cli, rv_err **err)
     int rc = cli_files_below(cli, &files, err);
     for (size_t i = 0; rc == 0 && i < files.n; i++) { /* a file that cannot be formatted does not stop the others */
         rv_err *fault = NULL;
-        if (format_file(&s, files.paths[i], &fault) < 0)
+        rc = format_file(&s, files.paths[i], &fault);
+        if (rc < 0)
+            rc = RV_WRAP(&fault, rc, "format a file"); /* the cause names it */
+        if (rc < 0)
             worsen(&s, cli_report(cli, fault));
+        rc = 0;
     }
     cli_files_fini(&files);
     rc = cli_print(rc, &s.out, err);
