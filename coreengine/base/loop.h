@@ -22,4 +22,15 @@ RV_MUST_CHECK static inline int rv_loop_init(uv_loop_t *loop, rv_err **err)
     return rc < 0 ? RV_WRAP(err, rc, "make the event loop") : 0;
 }
 
+/** A handle that hears of a signal; number 0: of none. On failure it is to be closed unless its `loop` is NULL. */
+RV_MUST_CHECK static inline int rv_signal_init(uv_loop_t *loop, uv_signal_t *s, uv_signal_cb heard, int number,
+                                               rv_err **err)
+{
+    int failed = uv_signal_init(loop, s);
+
+    if (failed == 0 && number > 0)
+        failed = uv_signal_start(s, heard, number);
+    return failed < 0 ? RV_FAIL_SYSTEM(err, failed, "listen for signals") : 0;
+}
+
 #endif

@@ -553,7 +553,7 @@ void httpd_conn_accept(struct rv_listener *at)
     }
     c->s = s;
     c->at = at;
-    uv_tcp_init(s->loop, &c->tcp);
+    RV_IGNORE(uv_tcp_init(s->loop, &c->tcp), "it fails by its flags alone, and has none");
     c->tcp.data = c;
     s->n_handles++;
     s->counts.accepted++;
@@ -573,9 +573,9 @@ void httpd_conn_accept(struct rv_listener *at)
         send_away(c, NULL);
         return;
     }
-    uv_tcp_nodelay(&c->tcp, 1);
-    uv_tcp_keepalive(&c->tcp, 1, KEEPALIVE_S);
+    RV_IGNORE(uv_tcp_nodelay(&c->tcp, 1), "without it the connection is only slower");
+    RV_IGNORE(uv_tcp_keepalive(&c->tcp, 1, KEEPALIVE_S), "a client that is gone is found by the time-outs");
     if (room > 0)
-        uv_send_buffer_size((uv_handle_t *)&c->tcp, &room);
+        RV_IGNORE(uv_send_buffer_size((uv_handle_t *)&c->tcp, &room), "the system's own size works, too");
     link_in(c);
 }

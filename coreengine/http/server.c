@@ -371,7 +371,7 @@ int rv_httpd_listen(rv_httpd *s, const struct rv_httpd_listen *at, int *port, rv
         free_listener(l);
         return rc;
     }
-    uv_tcp_init(s->loop, &l->tcp);
+    RV_IGNORE(uv_tcp_init(s->loop, &l->tcp), "it fails by its flags alone, and has none");
     l->tcp.data = l;
     s->n_handles++;
     rc = open_socket(l, &address, port, err);

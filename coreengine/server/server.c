@@ -247,12 +247,11 @@ static int open_handles(struct life *l, rv_err **err)
     l->has_loop = true;
     uv_timer_init(&s->loop, &l->grace);
     l->grace.data = l;
-    for (size_t i = 0; i < RV_COUNT(s->signals); i++) {
-        uv_signal_init(&s->loop, &s->signals[i]);
+    for (size_t i = 0; rc == 0 && i < RV_COUNT(s->signals); i++) {
         s->signals[i].data = l;
-        uv_signal_start(&s->signals[i], on_signal, numbers[i]);
+        rc = rv_signal_init(&s->loop, &s->signals[i], on_signal, numbers[i], err);
     }
-    return 0;
+    return rc;
 }
 
 /* Where it listens on this machine only, names of --hosts are its own, too: a proxy passes on the name that it has. */
@@ -345,7 +344,8 @@ static void close_all(struct life *l, int rc)
     if (l->has_loop && rc < 0) { /* it never ran */
         uv_close((uv_handle_t *)&l->grace, NULL);
         for (size_t i = 0; i < RV_COUNT(s->signals); i++)
-            uv_close((uv_handle_t *)&s->signals[i], NULL);
+            if (s->signals[i].loop)
+                uv_close((uv_handle_t *)&s->signals[i], NULL);
         if (s->rejoins)
             srv_rejoins_stop(s->rejoins);
         srv_rejoins_free(s->rejoins);

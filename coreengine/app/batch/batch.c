@@ -136,7 +136,9 @@ static void wait_for_input(struct batch *b)
         b->input.data = b;
         b->has_input = true;
     }
-    uv_poll_start(&b->input, UV_READABLE | UV_DISCONNECT, on_input);
+    int failed = uv_poll_start(&b->input, UV_READABLE | UV_DISCONNECT, on_input);
+    if (failed < 0)
+        batch_fail(b, RV_FAIL(&err, RV_E_IO, "wait for \"%s\": %s", b->reader.path, uv_strerror(failed)), err);
 }
 
 static void close_all(struct batch *b)
@@ -149,7 +151,8 @@ static void close_all(struct batch *b)
     if (b->has_input)
         uv_close((uv_handle_t *)&b->input, NULL);
     for (size_t i = 0; i < RV_COUNT(b->signals); i++)
-        uv_close((uv_handle_t *)&b->signals[i], NULL);
+        if (b->signals[i].loop)
+            uv_close((uv_handle_t *)&b->signals[i], NULL);
 }
 
 void batch_tick(struct batch *b)
@@ -241,21 +244,21 @@ static int prepare(struct batch *b, rv_err **err)
     return 0;
 }
 
-static void open_handles(struct batch *b)
+static int open_handles(struct batch *b, rv_err **err)
 {
     static const int numbers[] = {SIGINT, SIGTERM};
+    int rc = 0;
 
-    uv_idle_init(&b->loop, &b->more); /* none of these can fail on a new loop, but for want of memory */
+    uv_idle_init(&b->loop, &b->more);
     uv_timer_init(&b->loop, &b->tick);
     b->more.data = b->tick.data = b;
     if (b->opts->on_tick)
         uv_timer_start(&b->tick, on_tick, TICK_MS, TICK_MS);
-    for (size_t i = 0; i < RV_COUNT(b->signals); i++) {
-        uv_signal_init(&b->loop, &b->signals[i]);
+    for (size_t i = 0; rc == 0 && i < RV_COUNT(b->signals); i++) {
         b->signals[i].data = b;
-        if (b->opts->handle_signals)
-            uv_signal_start(&b->signals[i], on_signal, numbers[i]);
+        rc = rv_signal_init(&b->loop, &b->signals[i], on_signal, b->opts->handle_signals ? numbers[i] : 0, err);
     }
+    return rc;
 }
 
 static int work(struct batch *b, rv_err **err)
@@ -270,8 +273,9 @@ static int work(struct batch *b, rv_err **err)
 
     if (rc < 0)
         return rc;
-    open_handles(b);
-    rc = rv_engine_new(&opts, &b->engine, err);
+    rc = open_handles(b, err);
+    if (rc == 0)
+        rc = rv_engine_new(&opts, &b->engine, err);
     if (rc == 0)
         batch_tick(b);
     else

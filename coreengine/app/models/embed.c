@@ -114,7 +114,7 @@ int app_fetch_all(const struct rv_app *app, struct rv_app_fetch *fetches, size_t
         rc = wait_all(app, &loop, &n_left, err);
     rv_http_free(http);
     uv_run(&loop, UV_RUN_NOWAIT);
-    uv_loop_close(&loop);
+    RV_IGNORE(uv_loop_close(&loop), "all handles are closed");
     free(waiting);
     for (size_t i = 0; rc == 0 && i < n; i++)
         rc = rv_buf_check(&fetches[i].body, "an answer", err);

@@ -440,10 +440,12 @@ static void close_all(struct shell *s)
     set_wake(s, NULL);
     app_work_dispatcher_free(s->dispatcher);
     s->dispatcher = NULL;
-    uv_close((uv_handle_t *)&s->wake, NULL);
+    if (s->wake.loop)
+        uv_close((uv_handle_t *)&s->wake, NULL);
     uv_close((uv_handle_t *)&s->grace, NULL);
     for (size_t i = 0; i < RV_COUNT(s->signals); i++)
-        uv_close((uv_handle_t *)&s->signals[i], NULL);
+        if (s->signals[i].loop)
+            uv_close((uv_handle_t *)&s->signals[i], NULL);
     if (s->done.n_left > 0) /* these hold the loop */
         uv_stop(&s->loop);
 }
@@ -499,20 +501,20 @@ static void on_signal(uv_signal_t *handle, int number)
 
 /* --- the worker --- */
 
-static void open_handles(struct shell *s)
+static int open_handles(struct shell *s, rv_err **err)
 {
     static const int numbers[] = {SIGINT, SIGTERM};
+    int failed = uv_async_init(&s->loop, &s->wake, on_wake);
+    int rc = failed < 0 ? RV_FAIL_SYSTEM(err, failed, "open a loop") : 0;
 
-    uv_async_init(&s->loop, &s->wake, on_wake); /* none of these can fail on a new loop, but for want of memory */
     uv_timer_init(&s->loop, &s->grace);
     s->wake.data = s->grace.data = s;
-    for (size_t i = 0; i < RV_COUNT(s->signals); i++) {
-        uv_signal_init(&s->loop, &s->signals[i]);
+    for (size_t i = 0; rc == 0 && i < RV_COUNT(s->signals); i++) {
         s->signals[i].data = s;
-        if (!s->worker.opts->stop)
-            uv_signal_start(&s->signals[i], on_signal, numbers[i]);
+        rc = rv_signal_init(&s->loop, &s->signals[i], on_signal, s->worker.opts->stop ? 0 : numbers[i], err);
     }
-    set_wake(s, &s->wake);
+    set_wake(s, rc == 0 ? &s->wake : NULL);
+    return rc;
 }
 
 static int prepare(struct shell *s, const struct rv_worker_opts *opts, rv_err **err)
@@ -548,8 +550,8 @@ static int work(struct shell *s, rv_err **err)
                                         .owner = w->owner,
                                         .lease_us = w->app.lease_us};
 
-    open_handles(s);
-    int rc = rv_engine_new(&opts, &w->engine, err);
+    int rc = open_handles(s, err);
+    rc = rc < 0 ? rc : rv_engine_new(&opts, &w->engine, err);
     if (rc == 0)
         rc = app_work_dispatcher_new(w, s->store, wake, s, &s->dispatcher, err);
     if (rc == 0) {
@@ -581,8 +583,7 @@ int rv_worker_run(const struct rv_worker_opts *opts, struct rv_worker_done *out,
     if (!s)
         return RV_FAIL(err, RV_E_NOMEM, "make a worker");
     int rc = prepare(s, opts, err);
-    if (rc == 0)
-        rc = rv_loop_init(&s->loop, err);
+    rc = rc < 0 ? rc : rv_loop_init(&s->loop, err);
     if (rc == 0)
         rc = work(s, err);
     *out = s->done;

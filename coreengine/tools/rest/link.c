@@ -72,7 +72,7 @@ static struct rv_openapi_opts how_of(const struct rest *r)
 static void settle(struct rest *r)
 {
     if (r->is_closing && r->n_exchanges == 0)
-        uv_async_send(&r->wake);
+        RV_IGNORE(uv_async_send(&r->wake), "the handle is open");
 }
 
 static struct exchange *exchange_new(struct rest *r, int64_t id)
@@ -124,7 +124,7 @@ static void drop(struct exchange *x)
 static void set_ready(struct exchange *x)
 {
     x->is_ready = true;
-    uv_async_send(&x->r->wake);
+    RV_IGNORE(uv_async_send(&x->r->wake), "the handle is open");
 }
 
 static void set_failed(struct exchange *x, enum rv_mcp_fault fault, rv_err *why)
