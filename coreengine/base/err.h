@@ -84,7 +84,8 @@ typedef struct rv_err rv_err;
 /* Each of these evaluates to `code`, so that `return RV_FAIL(err, RV_E_INVALID, "...")` reads as one step. */
 #define RV_FAIL(err, code, ...)         rv_err_add_at((err), (code), __FILE__, __LINE__, NULL, __VA_ARGS__)
 #define RV_FAIL_AT(err, src, code, ...) rv_err_add_at((err), (code), __FILE__, __LINE__, (src), __VA_ARGS__)
-/* Add a link above *err; the code stays. Works on *err == NULL too (then it starts the chain). */
+/* Add a link above *err; the links below keep their codes. `code` is what that means to the caller, mostly the same:
+ * the one that rv_err_code() gives, and exit statuses go by. Works on *err == NULL too (then it starts the chain). */
 #define RV_WRAP(err, code, ...)         rv_err_add_at((err), (code), __FILE__, __LINE__, NULL, __VA_ARGS__)
 #define RV_WRAP_AT(err, src, code, ...) rv_err_add_at((err), (code), __FILE__, __LINE__, (src), __VA_ARGS__)
 /* A refusal of the system (errno, or a negative one): rv_code_of_system() is the code, strerror() the end of the text,

@@ -206,7 +206,9 @@ static int check_open(const char *url, const struct rv_store_opts *opts, rv_err 
     return 0;
 }
 
-/* Opening failed: by `rc`. A program that can do nothing without the store tells this from a failure on the way. */
+/* Opening failed: by `rc`. A program that can do nothing without the store tells this from a failure on the way: that
+ * is RV_E_UNAVAILABLE, the code of the whole. The link below keeps that of what was refused, such as RV_E_IO of a
+ * server that does not answer; --debug shows both. */
 static int fail_open(const char *shown, int rc, rv_err **err)
 {
     size_t len = strlen(shown);
