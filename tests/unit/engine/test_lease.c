@@ -230,7 +230,7 @@ START_TEST(looks_that_the_store_refuses_are_said_once)
     struct world w;
     char *text = NULL;
 
-    process_new(&f, "wait_and_set", "text: it"); /* for ever */
+    process_new(&f, "wait_and_set", "text: it"); /* it ends when cancelled */
     rv_kit_log_init(&log, RV_LOG_WARN, RV_LOG_JSON);
     f.log = log.log;
     f.refused_looks = 2;
