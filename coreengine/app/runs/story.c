@@ -250,6 +250,7 @@ int rv_app_transcript_write(rv_store *store, const struct rv_app_past *p, rv_buf
     if (!s.visits)
         return RV_FAIL(err, RV_E_NOMEM, "read run \"%s\"", p->row.id);
     rc = rv_app_past_replay(store, p, &(struct rv_app_replay_opts){.on_step = on_step, .self = &s}, &replayed, err);
+    bool is_named = rc < 0; /* the replay names the run */
     if (rc == 0)
         rc = rv_buf_check(&s.route, "the route of a run", err);
     if (rc == 0) {
@@ -262,5 +263,7 @@ int rv_app_transcript_write(rv_store *store, const struct rv_app_past *p, rv_buf
     free(s.visits);
     rv_buf_fini(&s.steps);
     rv_buf_fini(&s.route);
-    return rc == 0 ? rv_buf_check(b, "what a run did", err) : RV_WRAP(err, rc, "read run \"%s\"", p->row.id);
+    if (rc == 0)
+        return rv_buf_check(b, "what a run did", err);
+    return is_named ? rc : RV_WRAP(err, rc, "read run \"%s\"", p->row.id);
 }
