@@ -135,7 +135,7 @@ static int lookup(void *self, rv_str name, rv_str field, json_object **out, bool
 /* The rule that this sample's output matches, n_rules for none; -1: the sample says nothing. */
 static int route_sample(struct sampler *s)
 {
-    struct rv_scope scope = {lookup, s};
+    struct rv_scope scope = {.lookup = lookup, .self = s};
 
     s->is_foreign = false;
     for (size_t i = 0; i < s->agent->routing.n_rules; i++) {
@@ -196,7 +196,7 @@ int lint_witness_routes(const struct rv_agent *a, struct rv_route *routes, rv_er
 /* How many branches of the list this sample begins; -1: it says nothing. */
 static int begin_branches(struct sampler *s, const struct rv_branches *list, bool *active)
 {
-    struct rv_scope scope = {lookup, s};
+    struct rv_scope scope = {.lookup = lookup, .self = s};
     int n = 0;
 
     s->is_foreign = false;

@@ -266,8 +266,8 @@ bool visit_is_ask(const struct rv_visit_shared *shared, int stage, const rv_enve
 #define RV_QUESTION_MAX_BYTES ((size_t)64 << 10)  /* of its text: as RV_ANSWER_MAX_TEXT of an answer */
 /** The question of a tool that requires confirmation, from its arguments, and what it shows. message stays empty where
  * the tool has no question, or these arguments lack what is in it. */
-RV_MUST_CHECK int agent_question_of_tool(const struct rv_tool_info *info, json_object *arguments, rv_buf *message,
-                                         json_object *data, rv_err **err);
+RV_MUST_CHECK int agent_question_of_tool(const rv_visit *v, const struct rv_tool_info *info, json_object *arguments,
+                                         rv_buf *message, json_object *data, rv_err **err);
 /** Set `shown` of the data of a question, unless it is too long for a person. shown: borrowed; NULL is null. */
 RV_MUST_CHECK int agent_question_show(json_object *data, json_object *shown, rv_err **err);
 

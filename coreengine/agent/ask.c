@@ -25,6 +25,7 @@ static int write_question(rv_visit *v, rv_buf *out, rv_err **err)
     rv_err *cause = NULL;
 
     rv_stage_scope_set_place(&values, &v->place);
+    scope.is_older = v->shared->rules < RV_RULES_9;
     int rc = rv_template_render(v->agent->ask.question, &scope, out, &cause);
     if (rc == 0)
         rc = rv_buf_check(out, "question", &cause);
@@ -80,12 +81,14 @@ int agent_question_show(json_object *data, json_object *shown, rv_err **err)
     return rc < 0 ? 0 : rv_json_set_ref(data, RV_ASK_SHOWN, shown, err);
 }
 
-static int write_tool_question(const char *text, json_object *arguments, rv_buf *message, rv_err **err)
+static int write_tool_question(const rv_visit *v, const char *text, json_object *arguments, rv_buf *message,
+                               rv_err **err)
 {
-    const struct rv_scope scope = rv_scope_of_object(arguments);
+    struct rv_scope scope = rv_scope_of_object(arguments);
     rv_template *t = NULL;
     rv_err *cause = NULL;
 
+    scope.is_older = v->shared->rules < RV_RULES_9;
     int rc = rv_template_compile(rv_str_of(text), NULL, &t, &cause);
     if (rc == 0)
         rc = rv_template_render(t, &scope, message, &cause);
@@ -103,15 +106,15 @@ static int write_tool_question(const char *text, json_object *arguments, rv_buf 
     return 0;
 }
 
-int agent_question_of_tool(const struct rv_tool_info *info, json_object *arguments, rv_buf *message, json_object *data,
-                           rv_err **err)
+int agent_question_of_tool(const rv_visit *v, const struct rv_tool_info *info, json_object *arguments, rv_buf *message,
+                           json_object *data, rv_err **err)
 {
     const char *text = NULL, *show = NULL;
     json_object *shown = NULL;
     bool is_map = json_object_is_type(info->confirm, json_type_object);
 
     int rc = is_map && rv_json_get_text(info->confirm, "question", &text)
-                 ? write_tool_question(text, arguments, message, err)
+                 ? write_tool_question(v, text, arguments, message, err)
                  : 0;
     if (rc == 0 && is_map && rv_json_get_text(info->confirm, "show", &show) &&
         json_object_object_get_ex(arguments, show, &shown))

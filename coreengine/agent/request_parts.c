@@ -10,6 +10,7 @@ static int render(const rv_visit *v, const rv_template *t, rv_buf *text, rv_err 
     struct rv_stage_scope values;
     struct rv_scope scope = rv_stage_scope_init(&values, v->shared->pipeline, v->env, NULL, true);
     rv_stage_scope_set_place(&values, &v->place);
+    scope.is_older = v->shared->rules < RV_RULES_9;
     int rc = rv_template_render(t, &scope, text, err);
 
     rv_stage_scope_fini(&values);

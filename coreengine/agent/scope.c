@@ -284,7 +284,7 @@ struct rv_scope rv_stage_scope_init(struct rv_stage_scope *s, const struct rv_pi
                                     json_object *output, bool is_prompt)
 {
     *s = (struct rv_stage_scope){.pipeline = p, .env = env, .output = output, .is_prompt = is_prompt, .index = -1};
-    return (struct rv_scope){lookup, s};
+    return (struct rv_scope){.lookup = lookup, .self = s};
 }
 
 void rv_stage_scope_set_place(struct rv_stage_scope *s, const struct rv_visit_place *place)

@@ -284,7 +284,7 @@ int visit_suspend(rv_visit *v, const struct rv_tool_info *info, struct rv_effect
     if (rc == 0)
         json_object_object_get_ex(data, "parameters", &parameters);
     if (rc == 0 && info->confirm)
-        rc = agent_question_of_tool(info, parameters, &message, data, err);
+        rc = agent_question_of_tool(v, info, parameters, &message, data, err);
     if (rc == 0 && message.len == 0)
         rv_buf_printf(&message, "tool \"%.*s\" %s%s: may it run with these parameters?",
                       RV_STR_ARG(rv_utf8_cut(agent_step_tool(v, v->tools.at), 200)),

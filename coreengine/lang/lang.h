@@ -17,7 +17,8 @@ struct rv_scope {
      *  all outputs). *out is borrowed and must stay valid until the evaluation ends; NULL with *found true is null.
      *  @return 0 (also when not found: *found is false), or a failure that ends the evaluation */
     int (*lookup)(void *self, rv_str name, rv_str field, json_object **out, bool *found, rv_err **err);
-    void *self; /* borrowed */
+    void *self;    /* borrowed */
+    bool is_older; /* filters of templates in front of `default` get the text "null" where there is no value */
 };
 /** A scope over one JSON object: its keys are the variables. obj is borrowed. */
 struct rv_scope rv_scope_of_object(json_object *obj);

@@ -30,7 +30,7 @@ static int lookup(void *self, rv_str name, rv_str field, json_object **out, bool
 
 struct rv_scope rv_scope_of_object(json_object *obj)
 {
-    return (struct rv_scope){lookup, obj};
+    return (struct rv_scope){.lookup = lookup, .self = obj};
 }
 
 /* --- templates --- */
@@ -313,7 +313,7 @@ static int render_part(struct rendering *r, size_t at, const struct item *item)
     switch (p->kind) {
     case RV_TAG_VALUE:
         rc = value_of(r, p, item, !filters_have_default(p), &v, &is_there);
-        return rc < 0 ? rc : lang_filters_write(p, v, is_there, r->out, r->err);
+        return rc < 0 ? rc : lang_filters_write(p, is_there ? v : NULL, r->scope->is_older, r->out, r->err);
     case RV_TAG_INDEX:
     case RV_TAG_NUMBER:
         rv_buf_printf(r->out, "%zu", (item ? item->i : 0) + (p->kind == RV_TAG_NUMBER));

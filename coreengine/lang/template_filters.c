@@ -218,17 +218,26 @@ static void apply(const struct rv_filter *f, json_object *v, rv_buf *text, bool 
     *is_text = true;
 }
 
-int lang_filters_write(const struct rv_part *p, json_object *v, bool is_there, rv_buf *out, rv_err **err)
+/* The filter that begins: without a value `default`, wherever it stands, for there is nothing to filter before it. */
+static size_t first_filter(const struct rv_part *p, json_object *v, bool is_older)
+{
+    for (size_t i = 0; i < p->n_filters && !v && !is_older; i++)
+        if (p->filters[i].kind == RV_FILTER_DEFAULT)
+            return i;
+    return 0;
+}
+
+int lang_filters_write(const struct rv_part *p, json_object *v, bool is_older, rv_buf *out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_TEMPLATE_MAX_OUTPUT);
     bool is_text = false;
     int rc;
 
-    for (size_t i = 0; i < p->n_filters; i++) {
+    for (size_t i = first_filter(p, v, is_older); i < p->n_filters; i++) {
         const struct rv_filter *f = &p->filters[i];
         if (f->kind != RV_FILTER_DEFAULT)
             apply(f, v, &text, &is_text);
-        else if (!is_text && (!is_there || !v)) {
+        else if (!is_text && !v) {
             rv_buf_add_str(&text, f->text);
             is_text = true;
         }

@@ -58,8 +58,8 @@ rv_str lang_path_segment(rv_str path, size_t *pos);
 RV_MUST_CHECK int lang_template_read(rv_template *t, struct rv_src place, rv_err **err);
 /** Read the filters at *pos, which is moved behind them. */
 RV_MUST_CHECK int lang_filters_read(rv_template *t, size_t *pos, struct rv_part *tag, rv_err **err);
-/** Append what p's filters make of v. is_there: v is the value of the path, else there is none. RV_E_NOMEM, RV_E_LIMIT.
- */
-RV_MUST_CHECK int lang_filters_write(const struct rv_part *p, json_object *v, bool is_there, rv_buf *out, rv_err **err);
+/** Append what p's filters make of v; NULL: null, or there is no value. is_older: as in struct rv_scope. RV_E_NOMEM,
+ *  RV_E_LIMIT. */
+RV_MUST_CHECK int lang_filters_write(const struct rv_part *p, json_object *v, bool is_older, rv_buf *out, rv_err **err);
 
 #endif

@@ -44,7 +44,7 @@ static const struct {
 START_TEST(expression_asks_only_for_what_it_reads)
 {
     struct spy spy = {.vars = rv_kit_json("{'outputs': {'plan': {'steps': 1}}}")};
-    struct rv_scope scope = {spy_lookup, &spy};
+    struct rv_scope scope = {.lookup = spy_lookup, .self = &spy};
     json_object *result = NULL;
     rv_expr *e = NULL;
 
@@ -60,7 +60,7 @@ END_TEST
 START_TEST(template_asks_only_for_what_it_shows)
 {
     struct spy spy = {.vars = rv_kit_json("{'outputs': {'plan': {'steps': [1]}}, 'l': [5]}")};
-    struct rv_scope scope = {spy_lookup, &spy};
+    struct rv_scope scope = {.lookup = spy_lookup, .self = &spy};
     RV_AUTO(rv_buf_fini) rv_buf out = RV_BUF_INIT(100);
     rv_template *t = NULL;
 
@@ -78,7 +78,7 @@ static const char *const fatal[] = {"x == 1 || true", "true && x", "[1].exists(i
 START_TEST(failure_of_the_scope_ends_the_evaluation)
 {
     struct spy spy = {.fails = true};
-    struct rv_scope scope = {spy_lookup, &spy};
+    struct rv_scope scope = {.lookup = spy_lookup, .self = &spy};
     json_object *result = NULL;
     rv_expr *e = NULL;
     rv_err *err = NULL;

@@ -70,6 +70,9 @@ static const struct {
     {"{{nope | default \"a\\\"b\"}} {{nul|default \"\"}}.{{name | default \"x\"}}", "a\"b .Ann"},
     {"{{nope.deep|default \"x\"|truncate 1}}{{list|join \"+\"}}{{n|join \"+\"}}{{nul|join \"+\"}}",
      "xa+{\"b\":\"c\"}3null"},
+    {"{{nope|truncate 3|default \"-\"}}{{nul|json|default \"x\"}}{{nul|join \",\"|default \"y\"|json}}"
+     "{{nope|indent 2|default \"z\"|default \"w\"}}{{name|truncate 1|default \"-\"}}{{nul|truncate 1}}",
+     "-x\"y\"zA...n..."},
     {"{{name|json}}{{list|json}}{{name|truncate 2|json}}{{name|indent 2}}", "\"Ann\"[\"a\",{\"b\":\"c\"}]\"An...\"Ann"},
     {"{{name|truncate 0}} {{name|truncate 3}} {{empty|truncate 0}}", "... Ann "},
     {"{{lines|indent 2}}", "a\n  b\n  "},
