@@ -9,7 +9,11 @@
 
 #include "coreengine/tools/schema_internal.h"
 
-#define ALL_DOUBLES_ARE_WHOLE 4503599627370496.0L /* 2^52 */
+#define MAX_DIGITS   40     /* of a number: a double has 17, a whole number of 64 bits 20 */
+#define MAX_STEP     18     /* digits of a step: ten times its remainders fit 64 bits */
+#define MAX_EXPONENT 1000   /* of a text: doubles end at 1e308, and 1e-324 */
+#define MAX_NUMBER   512    /* bytes of the text of a number; a longer one is compared in binary */
+#define MAX_ERROR    0.001L /* of a quotient, from rounding: above, the texts alone tell */
 
 static long double value_of(json_object *v)
 {
@@ -40,17 +44,71 @@ int tools_schema_number_cmp(json_object *a, json_object *b)
     return (x > y) - (x < y);
 }
 
+/* A number as its text has it: digits times a power of ten. */
+struct decimal {
+    unsigned char digits[MAX_DIGITS]; /* neither the first nor the last is 0 */
+    size_t n;                         /* 0: zero */
+    int64_t exponent;
+};
+
+/* False: its text has more digits. */
+static bool read_decimal(json_object *v, struct decimal *d)
+{
+    rv_buf text = RV_BUF_INIT(MAX_NUMBER);
+    bool fits = true, behind_point = false;
+
+    *d = (struct decimal){.n = 0};
+    rv_json_write(v, &text);
+    for (const char *p = rv_buf_cstr(&text); *p && fits; p++) {
+        if (*p == 'e' || *p == 'E') {
+            long e = strtol(p + 1, NULL, 10);
+            fits = e > -MAX_EXPONENT && e < MAX_EXPONENT;
+            d->exponent += fits ? e : 0;
+            break;
+        }
+        behind_point = behind_point || *p == '.';
+        if (!rv_is_digit(*p))
+            continue;
+        d->exponent -= behind_point;
+        fits = d->n < MAX_DIGITS;
+        if (fits && (d->n || *p != '0'))
+            d->digits[d->n++] = (unsigned char)(*p - '0');
+    }
+    for (; d->n && d->digits[d->n - 1] == 0; d->n--)
+        d->exponent++;
+    fits = fits && text.rc == 0;
+    rv_buf_fini(&text);
+    return fits;
+}
+
+/* Exactly, by the texts of both. False where they are longer than any that people write. */
+static bool is_decimal_multiple(json_object *v, json_object *of)
+{
+    struct decimal x, step;
+    uint64_t whole = 0, rest = 0;
+
+    if (!read_decimal(v, &x) || !read_decimal(of, &step) || step.n > MAX_STEP || step.n == 0)
+        return false;
+    if (x.n == 0 || x.exponent < step.exponent)
+        return x.n == 0; /* the last digit of x stands behind the last of the step */
+    for (size_t i = 0; i < step.n; i++)
+        whole = whole * 10 + step.digits[i];
+    for (size_t i = 0; i < x.n; i++)
+        rest = (rest * 10 + x.digits[i]) % whole;
+    /* a ten takes a 2 and a 5 out of the step, which has fewer than 64 of them: more tens change nothing */
+    for (int64_t i = 0; i < x.exponent - step.exponent && i < 64 && rest; i++)
+        rest = rest * 10 % whole;
+    return rest == 0;
+}
+
 bool tools_schema_is_multiple(json_object *v, json_object *of)
 {
-    long double x = value_of(v), step = value_of(of), q = x / step, distance;
+    long double q = fabsl(value_of(v) / value_of(of)), error = 4 * (long double)DBL_EPSILON * fmaxl(1, q);
 
-    if (!isfinite(q))
-        return false;
-    if (fmodl(x, step) == 0)
+    if (is_decimal_multiple(v, of))
         return true;
-    /* 0.0075 is 75 times 0.0001 for people, if not in binary: allow the rounding errors of the two texts. */
-    distance = fabsl(q - roundl(q));
-    return fabsl(q) < ALL_DOUBLES_ARE_WHOLE && distance <= 4 * (long double)DBL_EPSILON * fmaxl(1, fabsl(q)) &&
+    /* 0.30000000000000004 is three times 0.1 for who computed it: allow rounding errors, as long as they are small. */
+    return isfinite(q) && error < MAX_ERROR && fabsl(q - roundl(q)) <= error &&
            (json_object_is_type(v, json_type_double) || json_object_is_type(of, json_type_double));
 }
 
