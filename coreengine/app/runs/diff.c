@@ -1,5 +1,6 @@
 /* Where two runs part: what they were started with and told, record by record. Records are made comparable first: ids
- * and moments that differ only because the runs do become the same words. */
+ * and moments that differ only because the runs do become the same words. What people, models and tools said stays as
+ * it is, but for the ids of the run itself. */
 #include "coreengine/app/past.h"
 
 #include <json-c/linkhash.h>
@@ -59,10 +60,11 @@ static bool is_id(rv_str s, size_t at)
     return end - at == ID_DIGITS && (end == s.len || !is_word(s.ptr[end]));
 }
 
-static int number_of(struct rv_normal *n, rv_str digits, int *out, rv_err **err)
+/* *out: -1 of digits that were told, unless the run has them as an id. */
+static int number_of(struct rv_normal *n, rv_str digits, bool told, int *out, rv_err **err)
 {
     *out = rv_index_get(&n->seen, digits);
-    if (*out >= 0)
+    if (*out >= 0 || told)
         return 0;
     if (n->n >= MAX_IDS)
         return RV_FAIL(err, RV_E_LIMIT, "a run has more than %zu ids", MAX_IDS);
@@ -74,13 +76,13 @@ static int number_of(struct rv_normal *n, rv_str digits, int *out, rv_err **err)
     return 0;
 }
 
-static int normal_text(struct rv_normal *n, rv_str text, json_object **out, rv_err **err)
+static int normal_text(struct rv_normal *n, rv_str text, bool told, json_object **out, rv_err **err)
 {
     rv_buf b = RV_BUF_INIT(RV_APP_MAX_TEXT);
     int64_t us;
     int rc = 0, number = 0;
 
-    if (text.len < RV_TIME_MAX && text.len >= 20 && rv_time_read(text, &us)) {
+    if (!told && text.len < RV_TIME_MAX && text.len >= 20 && rv_time_read(text, &us)) {
         *out = json_object_new_string("<time>");
         return *out ? 0 : RV_FAIL(err, RV_E_NOMEM, "compare runs");
     }
@@ -89,8 +91,12 @@ static int normal_text(struct rv_normal *n, rv_str text, json_object **out, rv_e
             rv_buf_putc(&b, text.ptr[i]);
             continue;
         }
-        rc = number_of(n, (rv_str){text.ptr + i, ID_DIGITS}, &number, err);
-        rv_buf_printf(&b, "#%d", number);
+        rv_str digits = {text.ptr + i, ID_DIGITS};
+        rc = number_of(n, digits, told, &number, err);
+        if (number < 0)
+            rv_buf_add_str(&b, digits);
+        else
+            rv_buf_printf(&b, "#%d", number);
         i += ID_DIGITS - 1;
     }
     if (rc == 0)
@@ -102,19 +108,22 @@ static int normal_text(struct rv_normal *n, rv_str text, json_object **out, rv_e
 }
 
 /* Members that say how long something took. */
-static bool is_span(const char *key)
-{
-    static const char *const keys[] = {"duration_ms", "execution_time_ms", "processing_time_ms", "total_time_ms"};
+static const char *const spans[] = {"duration_ms", "execution_time_ms", "processing_time_ms", "total_time_ms", NULL};
+/* Members of records and states with what people, models and tools said. */
+static const char *const told_keys[] = {"raw_input", "metadata", "outputs",    "arguments", "parameters", "data",
+                                        "text",      "choice",   "tool_calls", "opaque",    "partial",    NULL};
 
-    for (size_t i = 0; i < RV_COUNT(keys); i++)
-        if (strcmp(key, keys[i]) == 0)
-            return true;
-    return false;
+static bool is_one_of(const char *const *keys, const char *key)
+{
+    while (*keys && strcmp(key, *keys) != 0)
+        keys++;
+    return *keys != NULL;
 }
 
-static int normal(struct rv_normal *n, json_object *v, json_object **out, rv_err **err);
+/* told: v, or what it is in, was said by people, models or tools. */
+static int normal(struct rv_normal *n, json_object *v, bool told, json_object **out, rv_err **err);
 
-static int normal_object(struct rv_normal *n, json_object *v, json_object **out, rv_err **err)
+static int normal_object(struct rv_normal *n, json_object *v, bool told, json_object **out, rv_err **err)
 {
     json_object *made = json_object_new_object();
     int rc = made ? 0 : RV_FAIL(err, RV_E_NOMEM, "compare runs");
@@ -123,11 +132,11 @@ static int normal_object(struct rv_normal *n, json_object *v, json_object **out,
         json_object *part = NULL;
         if (rc < 0)
             break;
-        if (is_span(key)) {
+        if (!told && is_one_of(spans, key)) {
             rc = rv_json_set_text(made, key, "<time>", err);
             continue;
         }
-        rc = normal(n, value, &part, err);
+        rc = normal(n, value, told || is_one_of(told_keys, key), &part, err);
         if (rc == 0)
             rc = part ? rv_json_set_take(made, key, part, err) : rv_json_set_null(made, key, err);
     }
@@ -138,14 +147,14 @@ static int normal_object(struct rv_normal *n, json_object *v, json_object **out,
     return rc;
 }
 
-static int normal_array(struct rv_normal *n, json_object *v, json_object **out, rv_err **err)
+static int normal_array(struct rv_normal *n, json_object *v, bool told, json_object **out, rv_err **err)
 {
     json_object *made = json_object_new_array();
     int rc = made ? 0 : RV_FAIL(err, RV_E_NOMEM, "compare runs");
 
     for (size_t i = 0; rc == 0 && i < json_object_array_length(v); i++) {
         json_object *part = NULL;
-        rc = normal(n, json_object_array_get_idx(v, i), &part, err);
+        rc = normal(n, json_object_array_get_idx(v, i), told, &part, err);
         if (rc == 0)
             rc = part ? rv_json_push_take(made, part, err) : rv_json_push_ref(made, NULL, err);
     }
@@ -156,17 +165,56 @@ static int normal_array(struct rv_normal *n, json_object *v, json_object **out, 
     return rc;
 }
 
-static int normal(struct rv_normal *n, json_object *v, json_object **out, rv_err **err)
+static int normal(struct rv_normal *n, json_object *v, bool told, json_object **out, rv_err **err)
 {
     *out = NULL;
     if (json_object_is_type(v, json_type_object))
-        return normal_object(n, v, out, err);
+        return normal_object(n, v, told, out, err);
     if (json_object_is_type(v, json_type_array))
-        return normal_array(n, v, out, err);
+        return normal_array(n, v, told, out, err);
     if (json_object_is_type(v, json_type_string))
-        return normal_text(n, rv_json_str(v), out, err);
+        return normal_text(n, rv_json_str(v), told, out, err);
     *out = json_object_get(v);
     return 0;
+}
+
+/* The value of a record: a state, an answer with the id of its question, or what the engine was told. */
+static int normal_value(struct rv_normal *n, json_object *record, json_object *v, json_object *made, rv_err **err)
+{
+    const char *kind = NULL, *event = NULL;
+    json_object *part = NULL;
+
+    bool is_state = rv_json_get_text(record, "record", &kind) && strcmp(kind, "begin") == 0;
+    bool is_answer = rv_json_get_text(record, "event", &event) && strcmp(event, "answer") == 0;
+    int rc = 0;
+    if (is_state) { /* its ids first: what was said may stand in front of them */
+        rc = normal(n, v, false, &part, err);
+        json_object_put(part);
+    }
+    if (rc == 0)
+        rc = normal(n, v, !is_state && !is_answer, &part, err);
+    if (rc < 0)
+        return rc;
+    return part ? rv_json_set_take(made, "value", part, err) : rv_json_set_null(made, "value", err);
+}
+
+/* The members but for the value are the engine's. */
+static int normal_members(struct rv_normal *n, json_object *record, json_object **out, rv_err **err)
+{
+    json_object *made = NULL, *value = NULL;
+    bool there = json_object_object_get_ex(record, "value", &value);
+
+    json_object_get(value);
+    json_object_object_del(record, "value");
+    int rc = normal(n, record, false, &made, err);
+    if (rc == 0 && there)
+        rc = normal_value(n, record, value, made, err);
+    json_object_put(value);
+    if (rc < 0)
+        json_object_put(made);
+    else
+        *out = made;
+    return rc;
 }
 
 static int normal_record(struct rv_normal *n, rv_str json, json_object **out, rv_err **err)
@@ -184,7 +232,7 @@ static int normal_record(struct rv_normal *n, rv_str json, json_object **out, rv
                                               "state_sha256"}; /* seq: another owner may have come between */
         for (size_t i = 0; i < RV_COUNT(passing); i++)
             json_object_object_del(v, passing[i]);
-        rc = normal(n, v, out, err);
+        rc = normal_members(n, v, out, err);
     }
     json_object_put(v);
     return rc;
