@@ -84,7 +84,8 @@ struct rv_embedding {
     const char *text;           /* owned by the list; "": nothing to embed */
     char hash[RV_HASH_MAX];
     bool is_current; /* its vector has that hash */
-    int attempts;    /* this one counts */
+    int attempts;    /* this one counts; from 0 again with each text and provider */
+    int64_t claimed_us;
 };
 struct rv_embeddings_claimed {
     struct rv_embedding *at; /* owned */

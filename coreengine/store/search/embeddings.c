@@ -91,7 +91,8 @@ static int list_pending(struct sql_store *st, const char *provider, size_t limit
         *e = (struct rv_embedding){.key = sql_int_at(stmt, 0),
                                    .kind = rv_kind_find(sql_str_at(stmt, 1)),
                                    .row = sql_int_at(stmt, 2),
-                                   .attempts = (int)sql_int_at(stmt, 3) + 1};
+                                   .attempts = (int)sql_int_at(stmt, 3) + 1,
+                                   .claimed_us = now_us};
         rv_str hash = sql_str_at(stmt, 4), has = sql_str_at(stmt, 5);
         e->is_current = hash.len == 0 || rv_str_eq(hash, has);
     }
@@ -190,21 +191,43 @@ static int take_off(struct sql_store *st, const struct rv_embedding *e, bool *wa
 
     sql_int(stmt, 1, e->key);
     sql_int(stmt, 2, e->attempts);
+    sql_int(stmt, 3, e->claimed_us);
     int rc = sql_run_counted(stmt, &n, "take a row from the queue", err);
     *was_ours = n == 1;
     return rc;
 }
 
+/* Whether the row still has the text that was embedded. */
+static int has_text(struct sql_store *st, const struct rv_embedding *e, bool *has, rv_err **err)
+{
+    rv_sql_stmt *stmt = sql_use(st, SQL_HAS_HASH);
+
+    store_sql_text(stmt, 1, e->kind->name);
+    sql_int(stmt, 2, e->row);
+    store_sql_text(stmt, 3, e->hash);
+    int rc = sql_step(stmt, "look at the text of a row", err);
+    *has = rc == 1;
+    sql_done(stmt);
+    return rc < 0 ? rc : 0;
+}
+
+/* A row that got no text, an encrypted one, or one that has a vector, is not put into the queue again: the claim
+ * holds, and its vector is that of another text. The tokens are written before they are read: where a database has
+ * several writers, that waits for the one that changes the text. */
 static int put_vector(struct sql_store *st, const struct rv_embedding *e, const struct rv_vector *vector,
                       int64_t now_us, rv_err **err)
 {
-    bool is_ours = false;
+    bool is_ours = false, has = false;
     int rc = take_off(st, e, &is_ours, err);
 
     if (rc < 0 || !is_ours)
         return rc;
-    rc = store_vector_keep(st, &(struct rv_embedded_row){e->kind->name, e->row, e->hash}, vector, now_us, err);
-    return rc < 0 ? rc : store_tokens_touch(st, e->kind->name, e->row, err);
+    rc = store_tokens_touch(st, e->kind->name, e->row, err);
+    if (rc == 0)
+        rc = has_text(st, e, &has, err);
+    if (rc < 0 || !has)
+        return rc;
+    return store_vector_keep(st, &(struct rv_embedded_row){e->kind->name, e->row, e->hash}, vector, now_us, err);
 }
 
 int rv_store_put_vector(rv_store *s, const struct rv_embedding *row, const struct rv_vector *vector, int64_t now_us,
@@ -246,6 +269,7 @@ static int put_back(struct sql_store *st, const struct rv_embedding *e, const ch
     sql_int(stmt, 2, e->attempts);
     store_sql_text(stmt, 3, status);
     store_sql_text(stmt, 4, why);
+    sql_int(stmt, 5, e->claimed_us);
     return sql_run(stmt, "put a row back into the queue", err);
 }
 

@@ -328,9 +328,12 @@ static int keep_vector(struct sql_store *st, const struct rv_key_source *k, json
     const char *provider = NULL;
     bool has = false;
 
-    if (!t->hash[0])
-        return run_of_row(st, SQL_DROP_VECTORS, k->kind, k->row, "drop vectors", err);
-    int rc = store_tokens_provider(st, false, &provider, err);
+    int rc = 0;
+    if (!t->hash[0]) { /* the queue first, as in store_tokens_drop() */
+        rc = run_of_row(st, SQL_UNQUEUE_EMBEDDING, k->kind, k->row, "drop vectors", err);
+        return rc < 0 ? rc : run_of_row(st, SQL_DROP_VECTORS, k->kind, k->row, "drop vectors", err);
+    }
+    rc = store_tokens_provider(st, false, &provider, err);
     if (rc == 0)
         rc = has_vector(st, k, provider, t->hash, &has, err);
     if (rc < 0 || has)

@@ -86,8 +86,10 @@
                           " LIMIT ?3")                                                                                 \
     X(CLAIM_EMBEDDING, "UPDATE embeddings SET status = 'processing', attempts = attempts + 1, claimed_us = ?2"         \
                        " WHERE key = ?1 AND (status = 'pending' OR (status = 'processing' AND claimed_us <= ?3))")     \
-    X(DONE_EMBEDDING, "DELETE FROM embeddings WHERE key = ?1 AND status = 'processing' AND attempts = ?2")             \
+    X(DONE_EMBEDDING, "DELETE FROM embeddings WHERE key = ?1 AND status = 'processing' AND attempts = ?2"              \
+                      " AND claimed_us = ?3")                                                                          \
+    X(HAS_HASH, "SELECT 1 FROM tokens WHERE kind = ?1 AND row = ?2 AND hash = ?3 AND is_gone = 0")                     \
     X(FAIL_EMBEDDING, "UPDATE embeddings SET status = ?3, claimed_us = 0, error = ?4 WHERE key = ?1"                   \
-                      " AND status = 'processing' AND attempts = ?2")
+                      " AND status = 'processing' AND attempts = ?2 AND claimed_us = ?5")
 
 #endif

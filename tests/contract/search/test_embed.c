@@ -201,6 +201,53 @@ START_TEST(a_limit_leaves_the_rest_for_later)
 }
 END_TEST
 
+static void claim_one(struct world *w, int64_t now_us, struct rv_embeddings_claimed *out)
+{
+    OK(rv_store_claim_embeddings(w->s, SERVER, 1, now_us, out, &w->err));
+    ck_assert_uint_eq(out->n, 1);
+}
+
+/* A vector that a server made of the text at the time of the claim. */
+static void answer(struct world *w, struct rv_embeddings_claimed *claimed, const float *values)
+{
+    OK(rv_store_put_vector(w->s, &claimed->at[0], &(struct rv_vector){SERVER, values, 2}, T0, &w->err));
+    rv_embeddings_claimed_fini(claimed);
+}
+
+START_TEST(a_vector_of_a_former_text_is_not_kept)
+{
+    const float north[] = {1, 0}, east[] = {0, 1};
+    struct world world, *w = &world;
+    struct fake f = {.now_us = T0};
+    struct rv_embeddings_claimed slow, quick;
+
+    world_open(w, _i);
+    WORK(SERVER, 0, "0 0 0");
+    put(w, "{\"name\":\"a\",\"content\":\"go north\"}");
+    claim_one(w, T0, &slow);
+    put(w, "{\"name\":\"a\",\"content\":\"go east\"}");
+    claim_one(w, T0 + 1, &quick);
+    answer(w, &slow, north);
+    FINDS("north", "");
+    answer(w, &quick, east);
+    FINDS("east", "a");
+    put(w, "{\"name\":\"a\",\"content\":\"go north\"}");
+    claim_one(w, T0 + 2, &slow);
+    put(w, "{\"name\":\"a\",\"content\":\"go east\"}"); /* which has its vector */
+    answer(w, &slow, north);
+    FINDS("north", "");
+    FINDS("east", "a");
+    OK(rv_store_check(w->s, &w->err));
+    put(w, "{\"name\":\"a\",\"content\":\"go north\"}");
+    claim_one(w, T0 + 3, &slow);
+    put(w, "{\"name\":\"a\",\"content\":null}");
+    answer(w, &slow, north);
+    FINDS("north", "");
+    OK(rv_store_check(w->s, &w->err));
+    world_close(w);
+}
+END_TEST
+
 Suite *embed_suite(void)
 {
     Suite *suite = suite_create("embed");
@@ -210,6 +257,7 @@ Suite *embed_suite(void)
     ADD(tc, a_row_is_queued_when_its_text_changes);
     ADD(tc, a_provider_that_fails_is_asked_three_times);
     ADD(tc, rows_of_a_worker_that_died_are_claimed_again);
+    ADD(tc, a_vector_of_a_former_text_is_not_kept);
     ADD(tc, a_limit_leaves_the_rest_for_later);
     suite_add_tcase(suite, tc);
     return suite;
