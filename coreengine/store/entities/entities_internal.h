@@ -101,11 +101,10 @@ struct rv_owned_row {           /* a row in the table of its kind, and whose it 
 };
 RV_MUST_CHECK int store_keys_put_row(struct sql_store *st, const struct rv_owned_row *at, json_object *whole,
                                      int64_t updated_us, rv_err **err);
-/** The same for a new session, and for one that gets another name. */
+/** The same for a new session, and for one that got another name or a description. */
 RV_MUST_CHECK int store_keys_put_session(struct sql_store *st, int64_t row, const struct rv_session_row *session,
                                          rv_err **err);
-RV_MUST_CHECK int store_keys_rename_session(struct sql_store *st, int64_t row, const char *id, const char *name,
-                                            rv_err **err);
+RV_MUST_CHECK int store_keys_follow_session(struct sql_store *st, int64_t row, rv_err **err);
 /** Fill the index of a store that came from an older version, when that was not done yet. */
 RV_MUST_CHECK int store_keys_rebuild(struct sql_store *st, int64_t *total, rv_err **err); /* a part of a write */
 /** Report rows that are found by something else than what they say, within a read transaction. */

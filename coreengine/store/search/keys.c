@@ -89,29 +89,6 @@ int store_keys_put_session(struct sql_store *st, int64_t row, const struct rv_se
     return rc < 0 ? rc : store_keys_put(st, &k, err);
 }
 
-int store_keys_rename_session(struct sql_store *st, int64_t row, const char *id, const char *name, rv_err **err)
-{
-    rv_buf key = RV_BUF_INIT(RV_ENTITY_MAX_KEY), summary = RV_BUF_INIT(MAX_SUMMARY);
-
-    int rc = write_key(rv_str_of(name), id, &key, err);
-    write_summary(rv_str_of(name), &summary);
-    if (rc == 0)
-        rc = rv_buf_check(&summary, "summary", err);
-    if (rc == 0) {
-        rv_sql_stmt *stmt = sql_use(st, SQL_RENAME_SESSION_KEY);
-        sql_int(stmt, 1, row);
-        store_sql_text(stmt, 2, rv_buf_cstr(&key));
-        store_sql_text(stmt, 3, rv_buf_cstr(&summary));
-        rc = sql_run(stmt, "write a key", err);
-    }
-    if (rc == 0)
-        rc = put_tokens(st, (struct rv_key_source){.kind = "sessions", .row = row}, rv_buf_str(&key),
-                        rv_buf_str(&summary), err);
-    rv_buf_fini(&key);
-    rv_buf_fini(&summary);
-    return rc;
-}
-
 int store_keys_drop(struct sql_store *st, const char *kind, int64_t row, rv_err **err)
 {
     rv_sql_stmt *stmt = sql_use(st, SQL_DROP_KEY);
@@ -152,8 +129,6 @@ int store_keys_put_row(struct sql_store *st, const struct rv_owned_row *at, json
     return store_keys_put(st, &k, err);
 }
 
-/* --- Rebuilding it --- */
-
 /* The time by which the newest row is found: of a session when it was created, however often it was continued. */
 static int64_t time_of(const struct rv_kind *kind, json_object *whole)
 {
@@ -162,6 +137,23 @@ static int64_t time_of(const struct rv_kind *kind, json_object *whole)
 
     return rv_time_read(rv_json_member_str(whole, column), &us) ? us : 0;
 }
+
+int store_keys_follow_session(struct sql_store *st, int64_t row, rv_err **err)
+{
+    const struct rv_kind *kind = rv_kind_find(RV_STR_LIT("sessions"));
+    json_object *whole = NULL;
+    int rc = entity_at(st, kind, row, &whole, err);
+
+    if (rc == 0)
+        rc = store_keys_put_row(st,
+                                &(struct rv_owned_row){kind, row, rv_json_text_or(whole, "tenant_id", ""),
+                                                       rv_json_text_or(whole, "user_id", "")},
+                                whole, time_of(kind, whole), err);
+    json_object_put(whole);
+    return rc;
+}
+
+/* --- Rebuilding it --- */
 
 /* Rows of a kind in the order of their numbers. */
 struct page {

@@ -229,7 +229,7 @@ static int write_target(struct sql_store *st, const struct target *t, const stru
     sql_int(stmt, 5, t->n_messages);
     sql_int(stmt, 6, now_us);
     int rc = sql_run(stmt, "write a session", err);
-    return rc < 0 || !t->is_renamed ? rc : store_keys_rename_session(st, t->at.key, turn->session, turn->name, err);
+    return rc < 0 || !t->is_renamed ? rc : store_keys_follow_session(st, t->at.key, err);
 }
 
 /* run: what rows that do not say so belong to; NULL: none. */

@@ -347,20 +347,6 @@ int rv_store_get_session(rv_store *s, const struct rv_store_scope *scope, const 
     return rc;
 }
 
-/* The index of names tells the description. */
-static int index_again(struct sql_store *st, const struct rv_session_at *here, int64_t key, int64_t now_us,
-                       rv_err **err)
-{
-    const struct rv_kind *kind = rv_kind_find(RV_STR_LIT("sessions"));
-    json_object *whole = NULL;
-    int rc = entity_at(st, kind, key, &whole, err);
-
-    if (rc == 0)
-        rc = store_keys_put_row(st, &(struct rv_owned_row){kind, key, here->tenant, here->user}, whole, now_us, err);
-    json_object_put(whole);
-    return rc;
-}
-
 static int change_session(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
                           const struct rv_session_change *change, rv_buf *metadata, rv_err **err)
 {
@@ -392,9 +378,7 @@ static int change_session(struct sql_store *st, const struct rv_store_scope *sco
     store_secret_bind(stmt, 7, SQL_TEXT, &at, "description", rv_str_of(change->description));
     store_sql_text(stmt, 8, level); /* by which the index of names knows whether it may tell the description */
     rc = sql_run(stmt, "write a session", err);
-    if (rc == 0 && change->name)
-        rc = store_keys_rename_session(st, found.key, id, change->name, err);
-    return rc < 0 || !change->description ? rc : index_again(st, &here, found.key, change->now_us, err);
+    return rc == 0 && (change->name || change->description) ? store_keys_follow_session(st, found.key, err) : rc;
 }
 
 int rv_store_change_session(rv_store *s, const struct rv_store_scope *scope, const char *id,

@@ -85,10 +85,6 @@
                " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (kind, row) DO UPDATE SET"                        \
                " entity_key = excluded.entity_key, summary = excluded.summary, updated_us = excluded.updated_us")      \
     X(DROP_KEY, "DELETE FROM keys WHERE kind = ?1 AND row = ?2")                                                       \
-    X(RENAME_SESSION_KEY,                                                                                              \
-      "UPDATE keys SET entity_key = ?2, summary = CASE WHEN coalesce((SELECT CASE WHEN description LIKE"               \
-      " 'reeve-enc1:%' THEN '' ELSE description END FROM sessions WHERE key = ?1), '') = '' THEN ?3 ELSE summary END"  \
-      " WHERE kind = 'sessions' AND row = ?1")                                                                         \
     X(LAST_VERSION, "SELECT checksum FROM schema_timemachine WHERE schema = ?1 ORDER BY key DESC LIMIT 1")             \
     X(ADD_VERSION, "INSERT INTO schema_timemachine (schema, operation, name, version, content, json_schema, checksum," \
                    " recorded_us) SELECT key, ?2, name, version, content, json_schema, ?3, ?4 FROM schemas"            \

@@ -375,6 +375,26 @@ START_TEST(a_session_takes_only_what_can_be_one)
 }
 END_TEST
 
+/* The index of names goes with a new name, and keeps the words of the description. */
+START_TEST(a_session_that_is_renamed_is_found_by_its_description)
+{
+    static const struct rv_session_row fresh = {
+        .id = "s1", .tenant = RV_STORE_TENANT, .user = "u", .description = "zanzibar expedition", .created_us = T0};
+    static const struct rv_session_change named = {.name = "Holiday", .now_us = T0 + 1};
+    const struct rv_turn turn = {.session = "s1", .name = "Vacation"};
+    const struct rv_store_scope owner = {NULL, "u"};
+    struct world world, *w = &world;
+
+    world_open(w, _i);
+    OK(rv_store_ensure_session(w->s, &fresh, NULL, &w->err));
+    OK(rv_store_change_session(w->s, &owner, "s1", &named, &w->err));
+    OK(rv_store_check(w->s, &w->err)); /* compares the index with the row */
+    OK(rv_store_add_messages(w->s, &owner, &turn, T0 + 2, &w->err));
+    OK(rv_store_check(w->s, &w->err));
+    world_close(w);
+}
+END_TEST
+
 Suite *sessions_suite(void)
 {
     Suite *suite = suite_create("sessions");
@@ -384,6 +404,7 @@ Suite *sessions_suite(void)
     ADD(tc, an_id_is_its_owners_alone);
     ADD(tc, an_id_of_several_users_is_ambiguous);
     ADD(tc, a_change_touches_what_it_names);
+    ADD(tc, a_session_that_is_renamed_is_found_by_its_description);
     ADD(tc, a_session_has_a_status);
     ADD(tc, metadata_has_a_limit_and_a_change_beyond_it_changes_nothing);
     ADD(tc, sessions_are_listed_last_touched_first);
