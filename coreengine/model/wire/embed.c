@@ -219,11 +219,10 @@ static void read_usage(const struct rv_wire_target *t, json_object *body, struct
 static int check_error(const struct rv_wire_target *t, json_object *body, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(RV_WIRE_MAX_ERROR), shown = RV_BUF_INIT(MAX_SHOWN);
-    json_object *error = NULL;
     bool retryable = false;
     int kind = RV_LLM_ERROR_OVERLOADED, rc = 0;
 
-    if (!json_object_object_get_ex(body, "error", &error) || !error)
+    if (!wire_says_error(body))
         return 0;
     wire_codec_of(t->wire)->fault(body, 0, &kind, &retryable, &text);
     wire_show(rv_buf_str(&text), &shown);

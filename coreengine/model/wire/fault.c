@@ -31,6 +31,28 @@ enum rv_llm_error wire_fault_kind(int status, bool *retryable)
     return status >= 400 ? RV_LLM_ERROR_BAD_REQUEST : RV_LLM_ERROR_PROTOCOL;
 }
 
+bool wire_says_error(json_object *body)
+{
+    json_object *error = rv_json_member(body, "error");
+
+    switch (json_object_get_type(error)) {
+    case json_type_null:
+        return false;
+    case json_type_boolean:
+        return json_object_get_boolean(error);
+    case json_type_string:
+        return rv_json_str(error).len > 0;
+    case json_type_object:
+        return json_object_object_length(error) > 0;
+    case json_type_array:
+        return json_object_array_length(error) > 0;
+    case json_type_int:
+    case json_type_double:
+        break;
+    }
+    return true;
+}
+
 void wire_show(rv_str bytes, rv_buf *out)
 {
     size_t i = 0, limit = bytes.len < WIRE_MAX_SHOWN ? bytes.len : WIRE_MAX_SHOWN;

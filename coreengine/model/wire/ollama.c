@@ -198,11 +198,11 @@ static void read_end(rv_wire_reader *r, json_object *line)
 
 static int read_reply(rv_wire_reader *r, json_object *reply, rv_err **err)
 {
-    json_object *message = rv_json_get_obj(reply, "message"), *error = NULL;
+    json_object *message = rv_json_get_obj(reply, "message");
     bool is_done = false;
     int rc = 0;
 
-    if (json_object_object_get_ex(reply, "error", &error) && error)
+    if (wire_says_error(reply))
         return wire_reader_fault(r, reply, err);
     if (message)
         rc = read_message(r, message, err);

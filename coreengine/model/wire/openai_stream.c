@@ -284,7 +284,7 @@ static int read_event(rv_wire_reader *r, rv_str name, rv_str data, rv_err **err)
     if (r->scratch.rc)
         return rv_buf_check(&r->scratch, "the reply", err);
     rc = wire_reader_json(r, data, &chunk, err);
-    if (rc == 0 && chunk && (rv_json_member(chunk, "error") || rv_str_is(name, "error")))
+    if (rc == 0 && chunk && (wire_says_error(chunk) || rv_str_is(name, "error")))
         rc = wire_reader_fault(r, chunk, err);
     else if (rc == 0 && chunk)
         rc = read_answer(r, chunk, "delta", err);
@@ -296,7 +296,7 @@ static int read_whole(rv_wire_reader *r, json_object *reply, rv_err **err)
 {
     json_object *choices = rv_json_get_arr(reply, "choices");
 
-    if (rv_json_member(reply, "error"))
+    if (wire_says_error(reply))
         return wire_reader_fault(r, reply, err);
     if (!choices || json_object_array_length(choices) == 0) {
         wire_reader_break(r, RV_LLM_ERROR_PROTOCOL, "the answer has no choices");

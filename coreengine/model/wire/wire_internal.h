@@ -143,6 +143,8 @@ bool wire_half_is_lost(struct wire_half *h, rv_str *lost);
 /* fault.c */
 /** The meaning of a bad status; *retryable: whether the same request may succeed later. */
 enum rv_llm_error wire_fault_kind(int status, bool *retryable);
+/** Has the answer an "error"? Some servers write "", {} or false beside each good one. */
+bool wire_says_error(json_object *body);
 #define WIRE_MAX_SHOWN 300 /* bytes of an answer that a message shows: three or four lines of a terminal */
 /** Append the beginning of arbitrary bytes on one line; bytes that are not text are replaced. */
 void wire_show(rv_str bytes, rv_buf *out);

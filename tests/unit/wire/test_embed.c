@@ -95,6 +95,8 @@ static const struct {
      "1: 0 0.5 tokens 0", NULL},
     {"no index", OPENAI, 2, "{'data':[{'embedding':[1]},{'embedding':[2]}]}", "1: 1 2 tokens 0", NULL},
     {"ollama", OLLAMA, 2, "{'embeddings':[[0.25,1],[1,1]],'prompt_eval_count':9}", "2: 0.25 1 1 1 tokens 9", NULL},
+    {"an error that says nothing", OPENAI, 1, "{'data':[{'index':0,'embedding':[1]}],'error':''}", "1: 1 tokens 0",
+     NULL},
     {"too few", OPENAI, 2, "{'data':[{'index':0,'embedding':[1]}]}", NULL, "1 embeddings came for 2 texts"},
     {"too many", OLLAMA, 1, "{'embeddings':[[1],[2]]}", NULL, "2 embeddings came for 1 texts"},
     {"twice the same", OPENAI, 2, "{'data':[{'index':0,'embedding':[1]},{'index':0,'embedding':[2]}]}", NULL,

@@ -218,6 +218,14 @@ static const struct {
              DELTA("\"content\":\"y\""),
      "text x\n= x\n! overloaded retryable billed: openai:gpt-x: the provider broke off: The server had an error "
      "(server_error)\n"},
+    {"errors that say nothing are none",
+     DATA("{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"x\"}}],\"error\":\"\"}")
+         DATA("{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"y\"}}],\"error\":{}}")
+             DATA("{\"choices\":[],\"error\":false}") DATA("{\"choices\":[],\"error\":null}")
+                 DATA("{\"choices\":[],\"error\":[]}") FINISH("stop") DONE,
+     "text x\ntext y\nfinish stop\n= xy\nfinish stop\n"},
+    {"an error that is true", DATA("{\"error\":true,\"message\":\"boom\"}"),
+     "= \n! overloaded retryable billed: openai:gpt-x: the provider broke off: boom\n"},
     {"an error event", "event: error\n" DATA("{\"error\":{\"message\":\"used up\",\"code\":\"insufficient_quota\"}}"),
      "= \n! rate_limited billed: openai:gpt-x: the provider broke off: used up (insufficient_quota)\n"},
     {"an error with a status for a code", DATA("{\"error\":{\"message\":\"no such model\",\"code\":404}}"),
@@ -334,6 +342,9 @@ static const struct {
     {"no finish reason", "{\"choices\":[{\"message\":{\"content\":\"x\"}}]}", "text x\n= x\nfinish -\n"},
     {"an error under a good status", "{\"error\":{\"message\":\"slow down\",\"code\":429}}",
      "= \n! rate_limited retryable billed: openai:gpt-x: the provider broke off: slow down\n"},
+    {"an error that says nothing",
+     "{\"choices\":[{\"message\":{\"content\":\"x\"},\"finish_reason\":\"stop\"}],\"error\":\"\"}",
+     "text x\nfinish stop\n= x\nfinish stop\n"},
     {"content of another type", "{\"choices\":[{\"message\":{\"content\":5},\"finish_reason\":\"stop\"}]}",
      "= \n" PROTOCOL_FAILED "the text of the answer is not a string but integer\n"},
     {"no choices", "{\"id\":\"x\"}", "= \n" PROTOCOL_FAILED "the answer has no choices\n"},
