@@ -13,6 +13,7 @@ struct call;
 /* Something that is released together with a call. */
 struct call_hold {
     void (*release)(struct call *c);
+    bool counts_charges; /* it is settled once: no request may be repeated that may have been charged for */
 };
 /* Something that will happen to a run: an answer, a timer, a part of a stream, an answer of a person. */
 struct call {

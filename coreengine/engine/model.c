@@ -391,7 +391,7 @@ int engine_model_ask(struct call *c, json_object *request, rv_err **err)
                                           .now_us = rv_engine_now_us(e),
                                           .deadline_us = c->deadline_us,
                                           .random = jitter_of(x, c),
-                                          .charged = c->is_budgeted,
+                                          .charged = c->is_budgeted || (c->hold && c->hold->counts_charges),
                                           .on_delta = on_delta,
                                           .on_ready = on_ready,
                                           .on_retry = on_retry,

@@ -55,6 +55,15 @@ static bool limits_calls(const struct rv_exec_quotas *q)
     return false;
 }
 
+/* What a provider charges for. */
+static bool limits_charges(const struct rv_exec_quotas *q)
+{
+    for (size_t i = 0; i < q->n_limits; i++)
+        if (q->limits[i].kind == RV_QUOTA_TOKENS || q->limits[i].kind == RV_QUOTA_COST)
+            return true;
+    return false;
+}
+
 /* --- settling --- */
 
 static int settle(struct settlement *s, rv_store *store, rv_err **err)
@@ -448,6 +457,7 @@ int engine_quota_call(struct call *c, struct rv_effect *e,
     }
     c->hold = &q->hold;
     q->hold.release = release;
+    q->hold.counts_charges = limits_charges(of);
     q->call = c;
     snprintf(q->run, sizeof q->run, "%s", rv_journal_run(x->opts.journal));
     q->make = make;

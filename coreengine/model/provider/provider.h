@@ -58,7 +58,7 @@ struct rv_exchange_opts {
                              exchange is freed */
     int64_t now_us, deadline_us; /* deadline 0: none */
     uint64_t random;             /* for the jitter of waits */
-    bool charged;                /* there is a budget: do not repeat what may have been charged for */
+    bool charged;                /* a budget or a quota counts: do not repeat what may have been charged for */
     rv_llm_delta_fn on_delta;    /* may be NULL */
     /** It waited for its turn, which may have come: ask rv_exchange_next() again, now or soon, since those behind it
      * wait for it. Called from within a function on another exchange, never on its own. May be NULL. */

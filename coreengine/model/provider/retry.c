@@ -36,7 +36,7 @@ bool provider_retry_wanted(rv_exchange *x)
     if (x->has_begun)
         return no_repeat(x, "a part of the answer had come already");
     if (x->opts.charged && x->attempt_may_be_billed)
-        return no_repeat(x, "it may have been charged for, and there is a budget");
+        return no_repeat(x, "it may have been charged for, and there is a budget or a quota");
     wait = hint >= 0 && hint <= x->endpoint.call.max_retry_wait_us ? hint : back_off(x);
     if (x->opts.deadline_us && wait >= x->opts.deadline_us - x->now_us)
         return no_repeat(x, "the wait before it would pass the deadline");

@@ -149,8 +149,37 @@ START_TEST(a_broken_answer_is_not_asked_for_again_when_an_inner_pipeline_has_a_b
     ck_assert_uint_eq(all.server.n_requests, 1);
     ck_assert(t.may_be_billed);
     talk_event(&t, "llm_result", line, sizeof line);
-    ck_assert_msg(strstr(line, "it may have been charged for, and there is a budget") != NULL, "%s", line);
+    ck_assert_msg(strstr(line, "it may have been charged for, and there is a budget or a quota") != NULL, "%s", line);
     talk_fini(&t);
+    tear_down();
+}
+END_TEST
+
+static const struct {
+    enum rv_quota_kind kind;
+    size_t n_requests;
+} quotas[] = {{RV_QUOTA_COST, 1}, {RV_QUOTA_TOKENS, 1}, {RV_QUOTA_MODEL_CALLS, 2}};
+
+/* A reservation is settled once, however many requests its call has made. */
+START_TEST(a_broken_answer_is_not_asked_for_again_when_a_quota_counts_what_it_costs)
+{
+    static const struct plan breaks[] = {{.status = 200, .body = ": nothing\n\n"}};
+    static const struct asking priced = {.role = "price: {input: 1, output: 2}, max_attempts: 2, max_retry_wait_ms: 1",
+                                         .stage = "max_tokens: 10"};
+    struct rv_quota_limit limit = {.kind = quotas[_i].kind, .span = RV_SPAN_DAY, .limit = 1000000, .plan = "free"};
+    const struct rv_exec_quotas of = {.user = "ada", .limits = &limit, .n_limits = 1};
+    struct how how = {.real_time = true, .quotas = &of};
+    struct world w;
+
+    begin(breaks, 1);
+    char *text = talks_text(&all, &priced);
+    ck_assert_int_eq(rv_store_open("memory:", &(struct rv_store_opts){0}, &how.store, NULL), 0);
+    world_run(&w, &how, text, NULL);
+    ck_assert_str_eq(world_status(&w), "failed");
+    ck_assert_uint_eq(all.server.n_requests, quotas[_i].n_requests);
+    world_fini(&w);
+    rv_store_close(how.store);
+    free(text);
     tear_down();
 }
 END_TEST
@@ -350,6 +379,8 @@ Suite *models_suite(void)
     tcase_add_test(tc, the_record_of_a_request_names_its_run_and_call);
     tcase_add_test(tc, a_server_that_is_busy_is_asked_again);
     tcase_add_test(tc, a_broken_answer_is_not_asked_for_again_when_an_inner_pipeline_has_a_budget);
+    tcase_add_loop_test(tc, a_broken_answer_is_not_asked_for_again_when_a_quota_counts_what_it_costs, 0,
+                        RV_COUNT(quotas));
     tcase_add_test(tc, a_held_stream_holds_its_server_and_loses_nothing);
     tcase_add_test(tc, a_held_stream_can_be_cancelled);
     tcase_add_test(tc, a_run_cancelled_in_mid_stream_closes_its_connection);
