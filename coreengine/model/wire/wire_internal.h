@@ -27,7 +27,7 @@ struct wire_call {
     rv_buf arguments; /* text */
     struct wire_half half;
     struct wire_brackets brackets;
-    bool is_in_list;     /* OpenAI: a piece of it is in the list of pieces that is read */
+    bool is_in_list;     /* OpenAI: the list that is read has given it a piece */
     bool started, ended; /* its deltas were handed out */
 };
 
@@ -111,7 +111,7 @@ RV_MUST_CHECK int wire_reader_call_is_complete(struct wire_call *c, bool *is, rv
 RV_MUST_CHECK int wire_reader_end_calls(rv_wire_reader *r, rv_buf *out, size_t *n_kept, rv_err **err);
 void wire_reader_finish(rv_wire_reader *r, int finish);
 /** A count of usage; without the member, or where it is null, *n stays. A whole number counts however it is written
- * (4000.0). Whatever else is there is no count: *n is then one that wire_reader_usage() refuses. */
+ * (4000.0). Any other value is not a count: *n is then one that wire_reader_usage() refuses. */
 void wire_reader_count(json_object *usage, const char *key, int64_t *n);
 /** With one impossible count the answer has no usage from then on: a journal could not hold it. */
 void wire_reader_usage(rv_wire_reader *r, const struct rv_usage *totals);

@@ -64,7 +64,7 @@ static const struct {
      DELTA("\"content\":\"a\"") DATA("{\"choices\":[],\"usage\":{\"prompt_tokens\":4000.0,\"completion_tokens\":1e0}}")
          FINISH("stop") DATA("{\"choices\":[],\"usage\":{\"completion_tokens\":3,\"prompt_tokens\":null}}") DONE,
      "text a\nusage 4000 1\nusage 4000 3\nfinish stop\n= a\nusage 4000 3\nfinish stop\n"},
-    {"what is no count is not taken for none",
+    {"a text is not a count, and not 0 either",
      FINISH("stop") DATA("{\"choices\":[],\"usage\":{\"prompt_tokens\":\"4000\",\"completion_tokens\":3}}") DONE,
      "finish stop\n= \nfinish stop\n"},
     {"nor is less than nothing",
