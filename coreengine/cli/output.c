@@ -11,8 +11,8 @@
 
 static int write_errno; /* the first failure of stdout; set and read by the main thread only */
 
-/* False: a write failed. One that is handed to the outlet has not, so far. What was printed comes before what is said of
- * it, also where both streams are one file; the outlet keeps that order by itself. */
+/* False: a write failed. One that is handed to the outlet has not, so far. What was printed comes before what is said
+ * about it, also where both streams are one file; the outlet keeps that order by itself. */
 static bool emit(int fd, const char *bytes, size_t n)
 {
     if (cli_outlet_put(fd, (rv_str){bytes, n}))
