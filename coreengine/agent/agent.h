@@ -45,6 +45,7 @@ struct rv_visit_shared {
     enum rv_rules rules;                        /* never NEWEST */
     const bool *scripted_stages;                /* per stage: a script answers for it; borrowed; NULL: for none */
     json_object *scripted_inner;                /* of the root: such stages of inner runs, as "sub/inner"; borrowed */
+    bool is_script_blind;                       /* of the root: scripted stages are not shown what the run has so far */
     bool use_mocks;                             /* a stage that has a mock handler is answered by it */
     json_object *blocked;                       /* of the root, in a step: tools that may not be called; borrowed */
     const struct rv_conversation *conversation; /* borrowed; NULL: none */

@@ -116,6 +116,7 @@ struct asked_entry {
     enum rv_name_kind kind;
     const char *hook; /* of HOOK: which of them */
     const char *name;
+    const struct rv_str_list *sees; /* NULL: what the entry declares */
 };
 static int ask(rv_visit *v, const struct asked_entry *entry, json_object *output, struct rv_effects *out, rv_err **err)
 {
@@ -130,7 +131,7 @@ static int ask(rv_visit *v, const struct asked_entry *entry, json_object *output
     rv_jw_kv_text(&w, "stage", v->agent->name);
     rv_jw_kv_int(&w, "visit", v->visit_no);
     rv_jw_key(&w, "envelope");
-    agent_hooks_write_view(v, info ? &info->sees : NULL, &w);
+    agent_hooks_write_view(v, entry->sees ? entry->sees : info ? &info->sees : NULL, &w);
     if (output)
         rv_jw_kv_value(&w, "output", output);
     rv_jw_obj_end(&w);
@@ -161,8 +162,15 @@ static bool is_scripted(const rv_visit *v)
 
 int visit_mock(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
-    const char *name = is_scripted(v) ? SCRIPT_ENTRY : v->agent->hooks.mock_handler;
-    return ask(v, &(const struct asked_entry){.kind = RV_NAME_MOCK, .name = name}, NULL, out, err);
+    /* A script that looks for no text is shown nothing that grows with the run. */
+    const char *parts[] = {"ids", "raw_input", "iteration", "counters"};
+    const struct rv_str_list blind = {.items = parts, .n = RV_COUNT(parts), .is_set = true};
+    bool scripted = is_scripted(v);
+    const struct asked_entry entry = {.kind = RV_NAME_MOCK,
+                                      .name = scripted ? SCRIPT_ENTRY : v->agent->hooks.mock_handler,
+                                      .sees = scripted && rv_visit_root(v->shared)->is_script_blind ? &blind : NULL};
+
+    return ask(v, &entry, NULL, out, err);
 }
 
 int visit_policy(rv_visit *v, struct rv_effects *out, rv_err **err)

@@ -144,6 +144,7 @@ int app_keep(struct rv_app_run *run, const rv_envelope *env, const struct rv_app
         .use_mocks = run->use_mocks,
         .has_script = l->script != NULL,
         .answers_from_script = l->script != NULL,
+        .is_script_blind = rv_script_is_blind(l->script),
         .scripted = scripted,
         .scripted_inner = inner,
         .max_parallel = RV_ENGINE_MAX_PARALLEL,

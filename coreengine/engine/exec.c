@@ -148,6 +148,7 @@ static int new_run(rv_exec *x, rv_envelope *env, rv_err **err)
                                      .use_mocks = o->use_mocks,
                                      .scripted_stages = x->scripted,
                                      .scripted_inner = x->scripted_inner,
+                                     .is_script_blind = rv_script_is_blind(o->script),
                                      .emits = engine_observes(x),
                                      .saves = o->saves,
                                      .conversation = o->conversation,

@@ -164,6 +164,7 @@ int rv_run_new(const struct rv_pipeline *pipeline, const struct rv_catalog *cata
         .rules = opts->rules == RV_RULES_NEWEST ? RV_RULES_LAST : opts->rules,
         .scripted_stages = opts->scripted_stages,
         .scripted_inner = opts->scripted_inner,
+        .is_script_blind = opts->is_script_blind,
         .use_mocks = opts->use_mocks || pipeline->mock,
         .emits = opts->emits,
         .next_call_id = opts->first.next_call_id > 0 ? opts->first.next_call_id : 1,

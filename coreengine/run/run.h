@@ -30,6 +30,7 @@ struct rv_run_opts {
     const bool *scripted_stages;  /* per stage: a script answers for it; borrowed for the run; NULL: none */
     json_object *scripted_inner;  /* names of stages inside of stages, "sub/inner", that a script answers for; borrowed;
                                      NULL: none */
+    bool is_script_blind;         /* the script answers for stages without a look at what the run has so far */
     bool emits;                   /* produce EMIT effects */
     enum rv_saves saves;
     size_t max_parallel;                        /* stages of a batch that run at once; 0: no limit */

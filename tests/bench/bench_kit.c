@@ -210,6 +210,7 @@ static rv_journal *journal_by(make_journal *make, struct bench *b, const rv_enve
         .begin = {.mode = RV_UNSET,
                   .has_script = b->script != NULL,
                   .answers_from_script = b->answers,
+                  .is_script_blind = rv_script_is_blind(b->script),
                   .max_parallel = RV_ENGINE_MAX_PARALLEL,
                   .scripted = b->scripted},
         .env = env,

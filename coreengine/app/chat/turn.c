@@ -246,6 +246,7 @@ static int make_journal(rv_chat *chat, const struct chat_pipeline *with, const r
                                      .begin = {.mode = RV_UNSET,
                                                .has_script = o->script != NULL,
                                                .answers_from_script = o->script != NULL,
+                                               .is_script_blind = rv_script_is_blind(o->script),
                                                .max_parallel = RV_ENGINE_MAX_PARALLEL,
                                                .conversation = &chat->conversation}};
     int rc = 0;

@@ -54,6 +54,7 @@ struct rv_journal_begin {
     bool use_mocks;
     bool has_script;          /* the bundle's script answers calls */
     bool answers_from_script; /* and interrupts */
+    bool is_script_blind;     /* rv_script_is_blind() */
     size_t max_parallel;
     const bool *scripted;        /* per stage of the pipeline: the script plays it; NULL: none; borrowed */
     bool *own;                   /* what scripted points to when it was read from a journal; owned */

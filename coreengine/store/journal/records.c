@@ -49,6 +49,8 @@ void journal_record_put_begin(const struct rv_journal_begin *b, const struct rv_
         rv_jw_kv_bool(&w, "script", true);
     if (b->answers_from_script)
         rv_jw_kv_bool(&w, "answers", true);
+    if (b->is_script_blind)
+        rv_jw_kv_bool(&w, "blind", true);
     if (b->max_parallel > 0)
         rv_jw_kv_int(&w, "max_parallel", b->max_parallel < INT64_MAX ? (int64_t)b->max_parallel : INT64_MAX);
     for (size_t i = 0; b->scripted && i < p->n_agents; i++) {
@@ -337,6 +339,7 @@ static int get_begin(json_object *body, const struct rv_pipeline *p, struct rv_j
     b->use_mocks = rv_json_bool_or(body, "mock", b->use_mocks);
     b->has_script = rv_json_bool_or(body, "script", b->has_script);
     b->answers_from_script = rv_json_bool_or(body, "answers", b->answers_from_script);
+    b->is_script_blind = rv_json_bool_or(body, "blind", b->is_script_blind);
     if (rv_json_get_int(body, "max_parallel", &parallel)) {
         if (parallel < 0)
             return RV_FAIL(err, RV_E_INVALID, "max_parallel is negative");
@@ -395,6 +398,7 @@ void rv_journal_begin_set_opts(const struct rv_journal_begin *b, struct rv_run_o
     opts->use_mocks = b->use_mocks;
     opts->scripted_stages = b->scripted;
     opts->scripted_inner = b->scripted_inner;
+    opts->is_script_blind = b->is_script_blind;
     opts->max_parallel = b->max_parallel;
     opts->conversation = b->conversation;
 }

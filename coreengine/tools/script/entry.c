@@ -223,6 +223,7 @@ void script_entry_make(struct script_reader *r, enum rv_script_kind kind, struct
                                  .src = raw->src};
     r->at = raw->src;
     r->s->knows_requests |= out->request != NULL;
+    r->s->reads_stages |= kind == RV_SCRIPT_STAGE && out->contains;
     switch (kind) {
     case RV_SCRIPT_MODEL:
         make_model(r, raw, out);

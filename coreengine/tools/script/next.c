@@ -126,6 +126,11 @@ bool rv_script_knows_requests(const rv_script *s)
     return s->knows_requests;
 }
 
+bool rv_script_is_blind(const rv_script *s)
+{
+    return s && !s->reads_stages;
+}
+
 size_t rv_script_n_holes(const rv_script *s)
 {
     return s->n_holes;

@@ -90,6 +90,8 @@ RV_MUST_CHECK int rv_script_next(rv_script *s, const struct rv_script_call *call
 /** The matcher `request` of a model call: what tells a request, and the model that is asked, from all others. */
 void rv_script_request_make_key(const struct rv_pipeline *p, const char *role, rv_str request, char out[RV_HASH_MAX]);
 bool rv_script_knows_requests(const rv_script *s); /* an entry has that matcher */
+/** No entry of its `stages` has the matcher `contains`: they are not shown what the run has so far. NULL: false. */
+bool rv_script_is_blind(const rv_script *s);
 /** How many calls had no entry since the script was read or rewound. */
 size_t rv_script_n_holes(const rv_script *s);
 void rv_script_reply_fini(struct rv_script_reply *r);

@@ -73,6 +73,7 @@ struct rv_script {
     bool repeat;
     bool leaves_models;  /* rv_script_leave_models() */
     bool knows_requests; /* an entry has the matcher `request` */
+    bool reads_stages;   /* an entry of a stage has the matcher `contains` */
     size_t n_holes;
     struct rv_tool_source as_source, *sources[1]; /* of the catalog that was asked for last */
     struct rv_tool_set catalog;

@@ -146,6 +146,7 @@ rv_journal *host_journal(struct host *h, const rv_envelope *env, int64_t now_us)
     if (h->w.script) {
         rv_script_mark_stages(h->w.script, h->w.pipeline, flags);
         start.begin.has_script = true;
+        start.begin.is_script_blind = rv_script_is_blind(h->w.script);
         start.begin.scripted = flags;
     }
     ck_assert_int_eq(

@@ -99,6 +99,9 @@ static const struct {
      "stages: {ask: [{raise: {kind: clarification, question: which?}, outcome: clarify}, {output: {done: 1}}]}\n"
      "answers: [{text: PostgreSQL}]",
      "completed", "ask ask", "ask", "{\"done\":1}", 0},
+    {"a script finds in a stage what an earlier one gave", "name: s\nagents: [{name: a, default_next: b}, {name: b}]",
+     "stages: {a: [{output: {it: red}}], b: [{contains: red, output: {seen: 1}}, {output: {seen: 0}}]}", "completed",
+     "a b", "b", "{\"seen\":1}", 0},
     {"10: tools that nobody offered are not ignored", ONE_LLM,
      "models: {ask: [{json: {a: 1}, tool_calls: [{name: look}]}]}", "failed", "ask", "ask", "absent", 0},
     {"5.6: chunks are one reply", ONE_LLM, "models: {ask: [{chunks: ['{\"a\"', ': 1', '}'], delay_ms: 20}]}",
@@ -239,6 +242,25 @@ START_TEST(chunks_arrive_one_after_the_other)
 }
 END_TEST
 
+/* What a run has so far grows with it. A script that looks for no text is not shown it. */
+START_TEST(a_script_is_shown_what_it_looks_for)
+{
+    static const char *const scripts[] = {"stages: {work: [{error: broken}], help: [{output: {}}]}",
+                                          "stages: {work: [{error: broken}], help: [{contains: '{', output: {}}]}"};
+    struct how how = {.traces = true};
+    struct world w;
+
+    for (int sees = 0; sees < 2; sees++) {
+        world_run(&w, &how, ERRORS, scripts[sees]);
+        const char *help = strstr(rv_buf_cstr(&w.effects), "\"stage\":\"help\",\"visit\":1");
+        ck_assert_ptr_nonnull(help);
+        ck_assert_ptr_nonnull(strstr(help, "\"raw_input\""));
+        ck_assert_int_eq(strstr(help, "\"outputs\"") != NULL, sees);
+        world_fini(&w);
+    }
+}
+END_TEST
+
 /* Proves 10/metrics: Each visit tells its duration and model calls, each model call its tokens, the run the sums */
 START_TEST(usage_is_reported)
 {
@@ -339,6 +361,7 @@ Suite *runs_suite(void)
     tcase_add_test(tc, rule_7_8_done_is_last_and_once);
     tcase_add_test(tc, rule_7_9_state_is_saved_after_each_stage_and_at_the_end);
     tcase_add_test(tc, chunks_arrive_one_after_the_other);
+    tcase_add_test(tc, a_script_is_shown_what_it_looks_for);
     tcase_add_test(tc, usage_is_reported);
     tcase_add_test(tc, an_answer_that_does_not_fit_is_an_error_and_the_run_stays_interrupted);
     tcase_add_test(tc, a_cancelled_run_ends_as_cancelled);

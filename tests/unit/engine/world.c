@@ -187,6 +187,7 @@ static int keep(struct world *w, const struct how *how, const rv_envelope *env, 
                                             .use_mocks = how->use_mocks,
                                             .has_script = w->script != NULL,
                                             .answers_from_script = w->script && !how->no_answers,
+                                            .is_script_blind = rv_script_is_blind(w->script),
                                             .max_parallel = RV_ENGINE_MAX_PARALLEL,
                                             .conversation = how->conversation};
     if (w->script) {

@@ -196,6 +196,7 @@ START_TEST(the_page_tells_of_every_member)
                                          .use_mocks = true,
                                          .has_script = true,
                                          .answers_from_script = true,
+                                         .is_script_blind = true,
                                          .max_parallel = 5,
                                          .scripted = scripted,
                                          .script_at = rv_kit_json("{}"),

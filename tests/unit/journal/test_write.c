@@ -145,6 +145,7 @@ START_TEST(a_begin_is_read_as_it_was_written)
                                           .use_mocks = true,
                                           .has_script = true,
                                           .answers_from_script = true,
+                                          .is_script_blind = true,
                                           .max_parallel = 3,
                                           .scripted = scripted,
                                           .script_at = rv_kit_json("{'models':{'a':[1,3]},'answers':1}")};
@@ -154,7 +155,7 @@ START_TEST(a_begin_is_read_as_it_was_written)
     ck_assert_ptr_null(got.scripted_inner);
     ck_assert_int_eq(got.rules, RV_RULES_LAST);
     ck_assert_int_eq(got.mode, RV_MODE_PARALLEL);
-    ck_assert(got.use_mocks && got.has_script && got.answers_from_script);
+    ck_assert(got.use_mocks && got.has_script && got.answers_from_script && got.is_script_blind);
     ck_assert_uint_eq(got.max_parallel, 3);
     for (size_t i = 0; i < RV_COUNT(scripted); i++)
         ck_assert_int_eq(got.scripted[i], scripted[i]);
