@@ -458,13 +458,28 @@ static int queue_answer(struct rv_cli *cli, const char *run, const struct rv_res
     return rc;
 }
 
+/* A run of the store goes on as it began: nothing else may answer for its stages. */
+static int check_how(const struct rv_cli *cli, rv_err **err)
+{
+    bool has_script = cli_value(cli, "script") != NULL;
+
+    if (cli_value(cli, "bundle") || (!has_script && !cli_flag(cli, "mock")))
+        return 0;
+    const char *option = has_script ? "script" : "mock";
+    int rc = cli_usage(cli, err, "a run of the store goes on as it began: --%s changes nothing", option);
+    rv_err_set_hint(err, "leave --%s out, or continue as a new run with --bundle new", option);
+    return rc;
+}
+
 static int resume_from_store(struct rv_cli *cli, struct rv_response *response, rv_err **err)
 {
     char id[RV_STORE_MAX_ID + 1];
     bool is_due = false;
     struct rv_run_row row = {0};
 
-    int rc = rv_app_store_open(&cli->app, RV_APP_STORE_CHANGE, &cli->store, err);
+    int rc = check_how(cli, err);
+    if (rc == 0)
+        rc = rv_app_store_open(&cli->app, RV_APP_STORE_CHANGE, &cli->store, err);
     if (rc == 0)
         rc = rv_app_find_run(cli->store, &cli->app.scope, cli->words[0], &row, err);
     if (rc == 0)
