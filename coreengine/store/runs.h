@@ -190,18 +190,23 @@ RV_MUST_CHECK int rv_store_get_snapshot(rv_store *s, const struct rv_store_scope
 /** Owners of runs that are under way. */
 RV_MUST_CHECK int rv_store_list_owners(rv_store *s, int (*each)(void *self, const char *owner, rv_err **err),
                                        void *self, rv_err **err);
-/* Which runs that no process drives are listed, oldest first. */
+/* Which runs that no process drives are listed. What it points to is borrowed for the call. */
 struct rv_left_filter {
-    const char *owner; /* borrowed; NULL: those that began and have none, and those whose owner let the lease end */
+    const char *owner; /* NULL: those that began and have none, and those whose owner let the lease end */
     int64_t now_us;
-    int64_t limit; /* at most so many */
+    int64_t limit;          /* at most so many */
+    const char *but_prefix; /* without those whose ids begin so; NULL: all */
+    int64_t after_us;       /* with after_id: those behind this one in the order of the list */
+    const char *after_id;   /* NULL: from the first */
 };
-/** Runs under way that no process drives. A run of which a task of type "run" waits or is done is not among them. */
+/** Runs under way that no process drives, in the order of created_us and id. A run of which a task of type "run" waits
+ * or is done is not among them. */
 RV_MUST_CHECK int rv_store_list_left(rv_store *s, const struct rv_left_filter *filter,
                                      int (*each)(void *self, const struct rv_run_row *row, rv_err **err), void *self,
                                      rv_err **err);
-/** Runs that wait with a question that has expired, the last to expire first, without such a task. */
-RV_MUST_CHECK int rv_store_list_expired(rv_store *s, int64_t now_us, int64_t limit,
+/** Runs that wait with a question that has expired, the last to expire first (then by id), without such a task. The
+ * owner of the filter does not count. */
+RV_MUST_CHECK int rv_store_list_expired(rv_store *s, const struct rv_left_filter *filter,
                                         int (*each)(void *self, const struct rv_run_row *row, rv_err **err), void *self,
                                         rv_err **err);
 

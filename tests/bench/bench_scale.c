@@ -192,7 +192,8 @@ static int list_expired(rv_store *s, int i, rv_err **err)
     int64_t n = 0;
 
     (void)i;
-    return rv_store_list_expired(s, SCALE_T0 / 2, 100, skip_run, &n, err);
+    return rv_store_list_expired(s, &(const struct rv_left_filter){.now_us = SCALE_T0 / 2, .limit = 100}, skip_run, &n,
+                                 err);
 }
 
 static int create(rv_store *s, int i, rv_err **err)

@@ -120,7 +120,8 @@ int app_work_sweep(rv_store *store, int64_t now_us, int64_t *n, rv_err **err)
     if (rc == 0)
         rc = sweep_dead(store, now_us, &found, err);
     if (rc == 0)
-        rc = rv_store_list_expired(store, now_us, MAX_SWEPT, note_run, &found, err);
+        rc = rv_store_list_expired(store, &(const struct rv_left_filter){.now_us = now_us, .limit = MAX_SWEPT},
+                                   note_run, &found, err);
     if (rc == 0)
         rc = queue_all(store, &found, n, err);
     rv_buf_fini(&found.texts);

@@ -177,6 +177,23 @@ static int list_rows(struct sql_store *st, rv_sql_stmt *stmt, rv_each_run *each,
     return rc;
 }
 
+static int list_filtered(rv_store *s, enum sql_id id, const struct rv_left_filter *f, rv_each_run *each, void *self,
+                         rv_err **err)
+{
+    rv_sql_stmt *stmt = sql_use(s->sql, id);
+    const int64_t before_all_us = id == SQL_EXPIRED ? INT64_MAX : INT64_MIN;
+
+    sql_int(stmt, 1, f->limit > 0 ? f->limit : INT64_MAX);
+    if (id == SQL_LEFT_BY)
+        store_sql_text(stmt, 2, f->owner);
+    else
+        sql_int(stmt, 2, f->now_us);
+    store_sql_text(stmt, 3, f->but_prefix ? f->but_prefix : "");
+    sql_int(stmt, 4, f->after_id ? f->after_us : before_all_us);
+    store_sql_text(stmt, 5, f->after_id ? f->after_id : "");
+    return list_rows(s->sql, stmt, each, self, err);
+}
+
 int rv_store_list_left(rv_store *s, const struct rv_left_filter *filter,
                        int (*each)(void *self, const struct rv_run_row *row, rv_err **err), void *self, rv_err **err)
 {
@@ -185,24 +202,14 @@ int rv_store_list_left(rv_store *s, const struct rv_left_filter *filter,
     rc = store_enter_read(s, rc, "list left", err);
     if (rc != 0)
         return rc;
-    rv_sql_stmt *stmt = sql_use(s->sql, filter->owner ? SQL_LEFT_BY : SQL_LEFT);
-    sql_int(stmt, 1, filter->limit > 0 ? filter->limit : INT64_MAX);
-    if (filter->owner)
-        store_sql_text(stmt, 2, filter->owner);
-    else
-        sql_int(stmt, 2, filter->now_us);
-    return store_leave_read(s, list_rows(s->sql, stmt, each, self, err), err);
+    rc = list_filtered(s, filter->owner ? SQL_LEFT_BY : SQL_LEFT, filter, each, self, err);
+    return store_leave_read(s, rc, err);
 }
 
-int rv_store_list_expired(rv_store *s, int64_t now_us, int64_t limit,
+int rv_store_list_expired(rv_store *s, const struct rv_left_filter *filter,
                           int (*each)(void *self, const struct rv_run_row *row, rv_err **err), void *self, rv_err **err)
 {
     int rc = store_enter_read(s, 0, "list expired", err);
 
-    if (rc != 0)
-        return rc;
-    rv_sql_stmt *stmt = sql_use(s->sql, SQL_EXPIRED);
-    sql_int(stmt, 1, limit > 0 ? limit : INT64_MAX);
-    sql_int(stmt, 2, now_us);
-    return store_leave_read(s, list_rows(s->sql, stmt, each, self, err), err);
+    return rc != 0 ? rc : store_leave_read(s, list_filtered(s, SQL_EXPIRED, filter, each, self, err), err);
 }

@@ -159,6 +159,9 @@
     " AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.tenant = r.tenant AND t.\"user\" = r.\"user\" AND t.type = 'run'"  \
     " AND t.idempotency = r.id AND t.status IN ('waiting', 'pending', 'processing'))"
 
+/* Not those whose ids begin so. */
+#define RV_SQL_NOT_THEIRS " AND (?3 = '' OR substr(r.id, 1, length(?3)) <> ?3)"
+
 #define RV_SQL_WORKER_STATEMENTS(X)                                                                                    \
     X(PUT_WORKER, "INSERT INTO workers (name, host, pid, offers, n_max, n_runs, draining, started_us, seen_us)"        \
                   " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (name) DO UPDATE SET"                      \
@@ -173,12 +176,15 @@
                  " WHERE duties.worker = excluded.worker OR duties.until_us <= ?4")                                    \
     X(OWNERS, "SELECT DISTINCT owner FROM runs WHERE owner IS NOT NULL AND status IN ('ready', 'running')")            \
     X(LEFT, "SELECT " RV_SQL_RUN " WHERE r.status IN ('ready', 'running') AND ((r.owner IS NULL AND"                   \
-            " r.status = 'running') OR (r.owner IS NOT NULL AND r.lease_until_us <= ?2))" RV_SQL_NO_TASK               \
+            " r.status = 'running') OR (r.owner IS NOT NULL AND r.lease_until_us <= ?2))" RV_SQL_NOT_THEIRS            \
+            " AND (r.created_us > ?4 OR (r.created_us = ?4 AND r.id > ?5))" RV_SQL_NO_TASK                             \
             " ORDER BY r.created_us, r.id LIMIT ?1")                                                                   \
-    X(LEFT_BY, "SELECT " RV_SQL_RUN " WHERE r.status IN ('ready', 'running') AND r.owner = ?2" RV_SQL_NO_TASK          \
+    X(LEFT_BY, "SELECT " RV_SQL_RUN " WHERE r.status IN ('ready', 'running') AND r.owner = ?2" RV_SQL_NOT_THEIRS       \
+               " AND (r.created_us > ?4 OR (r.created_us = ?4 AND r.id > ?5))" RV_SQL_NO_TASK                          \
                " ORDER BY r.created_us, r.id LIMIT ?1")                                                                \
     X(EXPIRED, "SELECT " RV_SQL_RUN                                                                                    \
-               " WHERE r.status IN ('interrupted') AND r.expires_us > 0 AND r.expires_us <= ?2" RV_SQL_NO_TASK         \
+               " WHERE r.status IN ('interrupted') AND r.expires_us > 0 AND r.expires_us <= ?2" RV_SQL_NOT_THEIRS      \
+               " AND (r.expires_us < ?4 OR (r.expires_us = ?4 AND r.id > ?5))" RV_SQL_NO_TASK                          \
                " ORDER BY r.expires_us DESC, r.id LIMIT ?1")
 
 #endif

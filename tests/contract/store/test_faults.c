@@ -277,7 +277,8 @@ static int do_list_left(struct world *w)
 static int do_list_expired(struct world *w)
 {
     struct seen seen = SEEN_INIT;
-    int rc = rv_store_list_expired(w->s, T0 + 1000, 9, see_run, &seen, &w->err);
+    int rc = rv_store_list_expired(w->s, &(const struct rv_left_filter){.now_us = T0 + 1000, .limit = 9}, see_run,
+                                   &seen, &w->err);
     rv_buf_fini(&seen.text);
     return rc;
 }

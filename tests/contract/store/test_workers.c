@@ -182,6 +182,35 @@ START_TEST(a_run_is_left_when_nobody_drives_it_and_no_task_will)
 }
 END_TEST
 
+static void part_is(struct world *w, const struct rv_left_filter *filter, const char *ids, int line)
+{
+    struct seen seen = SEEN_INIT;
+
+    OK(rv_store_list_left(w->s, filter, see_run, &seen, &w->err));
+    must_see(&seen, ids, line);
+}
+#define PART(ids, ...) part_is(w, &(const struct rv_left_filter){__VA_ARGS__}, ids, __LINE__)
+
+START_TEST(runs_that_were_left_are_listed_in_parts_and_without_those_of_others)
+{
+    struct world world, *w = &world;
+
+    world_open(w, _i);
+    const char *const ids[] = {"r3", "job_a", "r1", "job_b", "r2"};
+    for (size_t i = 0; i < RV_COUNT(ids); i++)
+        make_run(w, ids[i]); /* all at one instant, so that ids order them */
+    PART("job_a job_b", .now_us = T0 + 100, .limit = 2);
+    PART("r1 r2", .now_us = T0 + 100, .limit = 2, .but_prefix = "job_");
+    PART("r1 r2 r3", .owner = "A", .but_prefix = "job_");
+    PART("r2", .now_us = T0 + 100, .limit = 1, .but_prefix = "job_", .after_us = T0, .after_id = "r1");
+    PART("r3", .now_us = T0 + 100, .after_us = T0, .after_id = "r2");
+    PART("job_a job_b r1 r2 r3", .now_us = T0 + 100, .after_us = T0 - 1, .after_id = "z");
+    PART("", .now_us = T0 + 100, .after_us = T0 + 1, .after_id = "a");
+    PART("job_a job_b", .now_us = T0 + 100, .but_prefix = "r");
+    world_close(w);
+}
+END_TEST
+
 /* --- Several tasks completed at once --- */
 
 START_TEST(tasks_are_completed_together_but_those_that_were_lost)
@@ -287,6 +316,7 @@ Suite *workers_suite(void)
     ADD(tc, what_is_no_worker_is_refused);
     ADD(tc, a_duty_is_one_workers_until_it_ends);
     ADD(tc, a_run_is_left_when_nobody_drives_it_and_no_task_will);
+    ADD(tc, runs_that_were_left_are_listed_in_parts_and_without_those_of_others);
     ADD(tc, tasks_are_completed_together_but_those_that_were_lost);
     ADD(tc, many_tasks_are_claimed_and_completed_at_once);
     suite_add_tcase(suite, tc);
