@@ -219,7 +219,7 @@ static int sweep(struct work_dispatcher *d, rv_err **err)
         &is_mine, err);
     if (rc < 0 || !is_mine)
         return rc;
-    rc = app_work_sweep(d->store, now_us, &n, err);
+    rc = app_work_sweep(d->store, &d->sweep, now_us, &n, err);
     if (rc == 0 && d->worker->quotas && now_us >= d->prune_at_us) {
         d->prune_at_us = now_us + PRUNE_US;
         rc = rv_store_prune_usage(d->store, now_us - RV_USAGE_KEPT_US, now_us, MAX_PRUNED, NULL, err);

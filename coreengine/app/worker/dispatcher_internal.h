@@ -32,6 +32,7 @@ struct work_dispatcher {
     int64_t *classes;         /* that it can serve; owned */
     size_t n_classes, cap_classes, first_class;
     int64_t n_known_classes; /* -1: not asked yet */
+    struct work_sweep sweep;
     int64_t poll_us, poll_at_us, sweep_at_us, sign_at_us, started_us, prune_at_us;
     bool found_something;                /* in the last look */
     bool is_denied;                      /* what is ready is encrypted, and this process has no key for it */

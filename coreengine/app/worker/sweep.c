@@ -1,6 +1,7 @@
 /* Runs that no process drives get a task: those whose owner died or let its lease end, those that were given up on the
  * way, and those of which a question has expired. What a task did that was claimed goes on with the task: its worker's
  * lease ends, and another one claims it. */
+#include <stdio.h>
 #include <string.h>
 
 #include "coreengine/app/past.h"
@@ -8,20 +9,26 @@
 
 #define MAX_SWEPT  200 /* of each kind at once: each is read; the rest follows with the next sweep */
 #define MAX_OWNERS 256 /* dead workers that one sweep looks at: others wait; the next one takes the rest */
-#define MAX_TEXT   ((size_t)1 << 20) /* bytes of the ids of one sweep: MAX_SWEPT of each kind */
+#define MAX_FOUND  400 /* behind which a sweep asks for no more runs of dead workers: these are queued first */
+#define MAX_TEXT   ((size_t)1 << 20) /* bytes of the ids of one sweep: MAX_FOUND and two times MAX_SWEPT fit */
 
 /* Rows that are read first and dealt with when the statement is done: ids and tenants, each with a NUL behind it. */
 struct found {
     rv_buf texts;
     size_t n;
+    struct work_mark *mark; /* of the list that is read: where its next part begins; NULL: it has one part */
 };
 
 static int note_run(void *self, const struct rv_run_row *row, rv_err **err)
 {
     struct found *f = self;
 
-    if (strncmp(row->id, RV_WORK_JOB_PREFIX, strlen(RV_WORK_JOB_PREFIX)) == 0) /* its task goes on with it */
-        return 0;
+    if (f->mark) {
+        bool waits = row->status == RV_RUN_INTERRUPTED;
+        f->mark->n++;
+        f->mark->at_us = waits ? row->expires_us : row->created_us;
+        snprintf(f->mark->id, sizeof f->mark->id, "%s", row->id);
+    }
     rv_buf_add(&f->texts, row->id, strlen(row->id) + 1);
     rv_buf_add(&f->texts, row->tenant, strlen(row->tenant) + 1);
     f->n++;
@@ -99,15 +106,38 @@ static int sweep_dead(rv_store *store, int64_t now_us, struct found *out, rv_err
 
     int rc = rv_store_list_owners(store, note_dead, &owners, err);
     const char *at = rv_buf_cstr(&owners.texts);
-    for (size_t i = 0; rc == 0 && i < owners.n; i++, at += strlen(at) + 1)
+    for (size_t i = 0; rc == 0 && i < owners.n && out->n < MAX_FOUND; i++, at += strlen(at) + 1)
         rc =
-            rv_store_list_left(store, &(const struct rv_left_filter){.owner = at, .now_us = now_us, .limit = MAX_SWEPT},
+            rv_store_list_left(store,
+                               &(const struct rv_left_filter){
+                                   .owner = at, .now_us = now_us, .limit = MAX_SWEPT, .but_prefix = RV_WORK_JOB_PREFIX},
                                note_run, out, err);
     rv_buf_fini(&owners.texts);
     return rc;
 }
 
-int app_work_sweep(rv_store *store, int64_t now_us, int64_t *n, rv_err **err)
+/* The next part of a list. Runs that cannot be queued stay in it, and would keep those behind them from their turn. */
+static int list_part(rv_store *store, struct work_mark *mark, bool of_expired, int64_t now_us, struct found *out,
+                     rv_err **err)
+{
+    const struct work_mark from = *mark;
+    const struct rv_left_filter filter = {.now_us = now_us,
+                                          .limit = MAX_SWEPT,
+                                          .but_prefix = of_expired ? NULL : RV_WORK_JOB_PREFIX,
+                                          .after_us = from.at_us,
+                                          .after_id = from.id[0] ? from.id : NULL};
+
+    out->mark = mark;
+    mark->n = 0;
+    int rc = of_expired ? rv_store_list_expired(store, &filter, note_run, out, err)
+                        : rv_store_list_left(store, &filter, note_run, out, err);
+    out->mark = NULL;
+    if (mark->n < MAX_SWEPT) /* the end of the list */
+        *mark = (struct work_mark){0};
+    return rc;
+}
+
+int app_work_sweep(rv_store *store, struct work_sweep *at, int64_t now_us, int64_t *n, rv_err **err)
 {
     struct found found = {.texts = RV_BUF_INIT(MAX_TEXT)};
     int64_t n_expired = 0;
@@ -115,13 +145,11 @@ int app_work_sweep(rv_store *store, int64_t now_us, int64_t *n, rv_err **err)
     *n = 0;
     int rc = rv_store_expire_interrupts(store, NULL, now_us, &n_expired, err);
     if (rc == 0)
-        rc = rv_store_list_left(store, &(const struct rv_left_filter){.now_us = now_us, .limit = MAX_SWEPT}, note_run,
-                                &found, err);
+        rc = list_part(store, &at->left, false, now_us, &found, err);
     if (rc == 0)
         rc = sweep_dead(store, now_us, &found, err);
     if (rc == 0)
-        rc = rv_store_list_expired(store, &(const struct rv_left_filter){.now_us = now_us, .limit = MAX_SWEPT},
-                                   note_run, &found, err);
+        rc = list_part(store, &at->expired, true, now_us, &found, err);
     if (rc == 0)
         rc = queue_all(store, &found, n, err);
     rv_buf_fini(&found.texts);

@@ -177,8 +177,18 @@ void app_work_tell_done(rv_store *store, struct work_job *first);
 void app_work_log_end(const struct work_job *j); /* on the loop */
 
 /* --- sweep.c, on the dispatcher's thread --- */
-/** Queue the runs that no process drives. *n: how many. */
-RV_MUST_CHECK int app_work_sweep(rv_store *store, int64_t now_us, int64_t *n, rv_err **err);
+/* Where the next part of a list of runs begins: behind the last one of the part before. */
+struct work_mark {
+    char id[RV_STORE_MAX_ID + 1]; /* "": with the first */
+    int64_t at_us;
+    int64_t n; /* of the part */
+};
+/* Zero at first, and then what the sweep before left. */
+struct work_sweep {
+    struct work_mark left, expired;
+};
+/** Queue the runs that no process drives, some of them; the next call goes on behind them. *n: how many. */
+RV_MUST_CHECK int app_work_sweep(rv_store *store, struct work_sweep *at, int64_t now_us, int64_t *n, rv_err **err);
 
 /* --- offers.c --- */
 /** The capabilities on the path of app, each looked at in a process of its own, and the labels. */

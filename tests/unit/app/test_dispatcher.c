@@ -449,6 +449,7 @@ START_TEST(the_runs_of_a_dead_owner_are_found_behind_many_that_live)
     char me[RV_OWNER_MAX], id[RV_OWNER_MAX], bundle[RV_HASH_MAX];
     struct place p;
     rv_err *err = NULL;
+    struct work_sweep at = {0};
     int64_t n = 0;
 
     open_place(&p);
@@ -460,15 +461,48 @@ START_TEST(the_runs_of_a_dead_owner_are_found_behind_many_that_live)
         add_run(s, bundle, id, id);
     }
     ck_assert_int_eq(rv_store_end(s, 0, NULL), 0);
-    ck_assert_int_eq(app_work_sweep(s, rv_app_now_us(), &n, NULL), 0);
+    ck_assert_int_eq(app_work_sweep(s, &at, rv_app_now_us(), &n, NULL), 0);
     rv_owner_make_name(me);
     *strrchr(me, '/') = '\0'; /* the mark */
     memcpy(strrchr(me, '/'), "/1", 3);
     add_run(s, bundle, "left", me);
-    ck_assert_int_lt(app_work_sweep(s, rv_app_now_us(), &n, &err), 0);
+    ck_assert_int_lt(app_work_sweep(s, &at, rv_app_now_us(), &n, &err), 0);
     char *why = rv_kit_err_take(err);
     ck_assert_msg(strstr(why, "left"), "%s", why);
     free(why);
+    rv_store_close(s);
+    close_place(&p);
+}
+END_TEST
+
+/* Runs of handlers' tasks go on with their tasks, and the others cannot be queued: they stay where they are. */
+START_TEST(a_run_that_was_left_has_its_turn_behind_many_that_stay)
+{
+    char id[RV_OWNER_MAX], bundle[RV_HASH_MAX];
+    struct work_sweep at = {0};
+    struct place p;
+    int64_t n = 0, later_us = rv_app_now_us() + 7200 * INT64_C(1000000);
+    bool found = false;
+
+    open_place(&p);
+    rv_store *s = open_store(&p);
+    ck_assert_int_eq(rv_store_put_blob(s, RV_STR_LIT("bundle"), bundle, NULL), 0);
+    ck_assert_int_eq(rv_store_begin(s, NULL), 0);
+    for (int i = 0; i < 700; i++) {
+        snprintf(id, sizeof id, "%s%d", i < 450 ? "job_" : "a", i);
+        add_run(s, bundle, id, "gone");
+    }
+    ck_assert_int_eq(rv_store_end(s, 0, NULL), 0);
+    for (int i = 0; i < 4; i++) { /* two parts, and from the beginning again */
+        rv_err *err = NULL;
+        ck_assert_int_lt(app_work_sweep(s, &at, later_us, &n, &err), 0);
+        char *why = rv_kit_err_take(err);
+        ck_assert_msg(!strstr(why, "job_"), "%s", why);
+        ck_assert_msg(!!strstr(why, "\"a450\"") == (i % 2 == 0), "%d: %s", i, why);
+        found = found || strstr(why, "\"a650\"");
+        free(why);
+    }
+    ck_assert(found);
     rv_store_close(s);
     close_place(&p);
 }
@@ -483,5 +517,6 @@ TCase *dispatcher_case(void)
     tcase_add_test(tc, a_full_disk_delays_the_end_of_a_task_and_loses_it_not);
     tcase_add_test(tc, a_run_that_went_on_apart_and_waits_is_ended_as_it_was_asked);
     tcase_add_test(tc, the_runs_of_a_dead_owner_are_found_behind_many_that_live);
+    tcase_add_test(tc, a_run_that_was_left_has_its_turn_behind_many_that_stay);
     return tc;
 }
