@@ -388,6 +388,51 @@ static void put(json_object *obj, const char *key, json_object *value, int *fail
     *failed = 1;
 }
 
+/* The call by which a model hands over the output of a stage, or NULL; borrowed. */
+static json_object *output_call(json_object *calls)
+{
+    json_object *name = NULL;
+
+    for (size_t i = 0; json_object_is_type(calls, json_type_array) && i < json_object_array_length(calls); i++) {
+        json_object *call = json_object_array_get_idx(calls, i);
+        if (json_object_object_get_ex(call, "name", &name) && strcmp(json_object_get_string(name), "final_result") == 0)
+            return call;
+    }
+    return NULL;
+}
+
+/* Of a text that gave no value. json-c has an error for it since 0.17, the one behind the last of 0.16, which tells of
+ * success. */
+static bool is_short_of_memory(json_tokener *tokener)
+{
+    enum json_tokener_error error = json_tokener_get_error(tokener);
+
+    return error == json_tokener_success || error > json_tokener_error_size;
+}
+
+/* The output that a reply hands over by a call, the caller's; NULL: none. Arguments that are not JSON are none: the
+ * engine takes no output from them. */
+static json_object *output_of(json_object *reply, int *failed)
+{
+    json_object *calls = NULL, *arguments = NULL, *output = NULL;
+
+    if (!json_object_object_get_ex(reply, "tool_calls", &calls) ||
+        !json_object_object_get_ex(output_call(calls), "arguments", &arguments))
+        return NULL;
+    if (!json_object_is_type(arguments, json_type_string))
+        return json_object_get(arguments);
+    const char *brace = strchr(json_object_get_string(arguments), '{');
+    json_tokener *tokener = brace ? json_tokener_new_ex(MAX_DEPTH) : NULL;
+    if (tokener) {
+        json_tokener_set_flags(tokener, JSON_TOKENER_STRICT | JSON_TOKENER_ALLOW_TRAILING_CHARS);
+        output = json_tokener_parse_ex(tokener, brace, -1);
+    }
+    *failed |= brace && (!tokener || (!output && is_short_of_memory(tokener)) || (output && !is_whole(brace, output)));
+    if (tokener)
+        json_tokener_free(tokener);
+    return output;
+}
+
 /* What of a request or a reply may be given back: the rest is the engine's. */
 static json_object *changeable(const struct place *place, json_object *shown, int *failed)
 {
@@ -400,10 +445,21 @@ static json_object *changeable(const struct place *place, json_object *shown, in
         *failed = 1;
     if (place == &places[1] && json_object_object_get_ex(shown, "text", &part) && part)
         put(kept, "text", json_object_get(part), failed);
+    if (place == &places[1] && (part = output_of(shown, failed)))
+        put(kept, "output", part, failed);
     for (size_t i = 0; place == &places[0] && i < sizeof told_keys / sizeof told_keys[0]; i++)
         if (json_object_object_get_ex(shown, told_keys[i], &part) && part)
             put(kept, told_keys[i], json_object_get(part), failed);
     return kept;
+}
+
+/* A hook gives back the text of a reply or its output, not both: the output where a secret is in it. */
+static void choose_part(json_object *reply)
+{
+    json_object *output = NULL;
+
+    if (json_object_object_get_ex(reply, "output", &output))
+        json_object_object_del(reply, find_secret(output) ? "text" : "output");
 }
 
 static int redact_secrets(void *self, struct rv_cap_call *call)
@@ -413,9 +469,12 @@ static int redact_secrets(void *self, struct rv_cap_call *call)
     int changed = 0, failed = 0, rc;
 
     (void)self;
-    if (place && (kept = changeable(place, shown, &failed)) && (whole = redact(kept, &changed, &failed))) {
-        json_object_put(kept);
-        kept = whole;
+    if (place && (kept = changeable(place, shown, &failed))) {
+        choose_part(kept);
+        if ((whole = redact(kept, &changed, &failed))) {
+            json_object_put(kept);
+            kept = whole;
+        }
     }
     if (changed && (reply = json_object_new_object())) {
         put(reply, "action", json_object_new_string("replace"), &failed);

@@ -11,6 +11,11 @@
 
 #define SECRET "AKIAABCDEFGHIJKLMNOP" /* as long as an access key id, of no account */
 
+/* A reply that hands over an output with this text. */
+#define HANDED(text)                                                                                                   \
+    "\"reply\": {\"text\": \"\", \"tool_calls\": [{\"id\": \"c\", \"name\": \"final_result\", "                        \
+    "\"arguments\": \"{\\\"a\\\": [1, \\\"" text "\\\"]}\"}]}"
+
 static const struct {
     enum rv_name_kind kind;
     const char *name, *args, *says;
@@ -25,6 +30,8 @@ static const struct {
      "\"block\""},
     {RV_NAME_HOOK, "guard.block_words", "{\"hook\": \"after_model\", \"reply\": {\"text\": \"a swordfish\"}}",
      "\"block\""},
+    {RV_NAME_HOOK, "guard.redact_secrets", "{\"hook\": \"after_model\", " HANDED("key " SECRET) "}", "\"replace\""},
+    {RV_NAME_HOOK, "guard.block_words", "{\"hook\": \"after_model\", " HANDED("a swordfish") "}", "\"block\""},
     {RV_NAME_POLICY, "guard.no_secrets", "{\"output\": {\"a\": \"key " SECRET "\"}}", "\"deny\""},
 };
 

@@ -240,6 +240,42 @@ START_TEST(names_of_members_have_secrets_too)
 }
 END_TEST
 
+#define KEY "sk-abcdefghijklmnopqrstuvwx" /* of no account */
+
+/* What hooks after a model make of a reply that calls tools. */
+static const struct {
+    const char *text, *tool, *arguments; /* as they stand in JSON */
+    const char *redacts, *blocks;        /* NULL: it goes on */
+} replies[] = {
+    {"", "final_result", "{\\\"a\\\":[\\\"my " KEY "\\\"]}",
+     "\"reply\":{\"output\":{\"a\":[\"my [redacted: an API key]\"]}}", NULL},
+    {KEY, "final_result", " {\\\"\\\\u0073k-abcdefghijklmnopqrstuvwx\\\":1}",
+     "\"reply\":{\"output\":{\"[redacted: an API key]\":1}}", NULL},
+    {KEY, "final_result", "{\\\"a\\\":1}", "\"reply\":{\"text\":\"[redacted: an API key]\"}", NULL},
+    {"", "final_result", "{\\\"a\\\":\\\"sword\\\\u0066ish\\\"}", NULL, "\"block\""},
+    {"swordfish", "final_result", "{}", NULL, "\"block\""},
+    /* the engine asks for it again */
+    {"", "final_result", "{\\\"a\\\":\\\"swordfish " KEY, NULL, NULL},
+    {"", "final_result", "swordfish " KEY, NULL, NULL},
+    /* before_tool looks at these */
+    {"", "save", "{\\\"a\\\":\\\"swordfish " KEY "\\\"}", NULL, NULL},
+};
+START_TEST(an_output_that_is_handed_over_is_looked_at)
+{
+    static const char goes_on[] = "{\"action\": \"continue\"}";
+    struct guarded g;
+
+    begin(&g);
+    rv_buf_printf(&g.args,
+                  "{\"hook\":\"after_model\",\"reply\":{\"text\":\"%s\",\"tool_calls\":[{\"id\":\"c\",\"name\":\"%s\","
+                  "\"arguments\":\"%s\"}]}}",
+                  replies[_i].text, replies[_i].tool, replies[_i].arguments);
+    assert_has(ask(&g, RV_NAME_HOOK, "guard.redact_secrets"), replies[_i].redacts ? replies[_i].redacts : goes_on);
+    assert_has(ask(&g, RV_NAME_HOOK, "guard.block_words"), replies[_i].blocks ? replies[_i].blocks : goes_on);
+    end(&g);
+}
+END_TEST
+
 START_TEST(what_cannot_be_read_is_not_allowed)
 {
     static const char *const policies[] = {"guard.no_secrets", "guard.confirm_commands"};
@@ -278,6 +314,7 @@ static TCase *guard_case(void)
     tcase_add_loop_test(tc, a_word_is_found_in_texts_and_names, 0, RV_COUNT(words));
     tcase_add_loop_test(tc, secrets_are_found_where_they_begin_and_redacted_to_their_end, 0, RV_COUNT(texts));
     tcase_add_test(tc, names_of_members_have_secrets_too);
+    tcase_add_loop_test(tc, an_output_that_is_handed_over_is_looked_at, 0, RV_COUNT(replies));
     tcase_add_test(tc, what_cannot_be_read_is_not_allowed);
     tcase_add_test(tc, a_tool_of_files_reads_deep_arguments);
     return tc;
