@@ -94,6 +94,7 @@ struct rv_effect {
     int64_t models_left, money_left;       /* CALL_*: model calls that it may cause; what they may cost in
                                               micro-dollars, -1: anything, for no run around it has a budget */
     bool is_hidden;                        /* CALL_LLM: the text of the reply is not shown */
+    bool hides_calls;                      /* CALL_LLM: nor are the calls in it, until hooks have looked at them */
     int64_t ids_upto;                      /* see rv_call_write_name() */
     json_object *ids;                      /* CALL_LLM: ids of tool calls that are taken, as keys; owned; NULL: none */
     const struct rv_origin *origin;        /* borrowed from the run; NULL: the stage's own */

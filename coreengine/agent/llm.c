@@ -300,6 +300,7 @@ int agent_model_call(rv_visit *v, rv_buf *request, struct rv_effects *out, rv_er
     out->items[out->n - 1].worst_micro_usd = v->model.reserved_micro_usd;
     bool plans = v->planned && v->planned->part == PLANNED_PLAN;
     out->items[out->n - 1].is_hidden = agent_visible_is_hidden(v) || v->agent->hooks.after_model.n > 0 || plans;
+    out->items[out->n - 1].hides_calls = v->agent->hooks.after_model.n > 0 || v->agent->hooks.before_tool.n > 0;
     out->items[out->n - 1].ids_upto = v->model.ids_upto;
     out->items[out->n - 1].ids = v->model.ids ? json_object_get(v->model.ids) : NULL;
     rv_visit_emit(v, out, RV_EMIT_LLM_CALL_START, RV_M_INT("call_id", v->waiting_for), RV_M_TEXT("role", visit_role(v)),

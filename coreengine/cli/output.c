@@ -274,7 +274,7 @@ bool cli_out_delta(const struct rv_pipeline *pipeline, const struct rv_delta_fro
         rv_jw_kv_text(&w, "parent_tool_call_id", from->origin->parent_tool_call_id);
     }
     rv_jw_kv_int(&w, "call_id", from->call_id);
-    if (from->is_muted && (d->kind == RV_LLM_DELTA_TEXT || d->kind == RV_LLM_DELTA_THINKING))
+    if (from->is_muted && d->kind != RV_LLM_DELTA_USAGE && d->kind != RV_LLM_DELTA_FINISH)
         rv_jw_kv_bool(&w, "muted", true);
     rv_jw_obj_end(&w);
     rv_buf_putc(&line, '\n');

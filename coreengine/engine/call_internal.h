@@ -41,7 +41,7 @@ struct call {
     int64_t patience_us;      /* simulated time: real time at which the job is given up */
     const struct rv_origin *origin;     /* of a delegated agent; borrowed from the run; NULL: the stage's own */
     bool is_budgeted;                   /* a model call: the run or one around it has a budget */
-    bool is_muted;                      /* people are not to be shown its words */
+    bool is_muted, mutes_calls;         /* people are not to be shown its words; nor the calls of its reply */
     const struct rv_pipeline *pipeline; /* has its names and limits; borrowed; outlives the run */
     rv_buf heard;                       /* of a model call of a run that is kept: the text so far */
     const char *what;                   /* "tool", "hook", ...: for messages; static */

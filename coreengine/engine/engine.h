@@ -75,7 +75,7 @@ struct rv_delta_from {
     int stage; /* of the run's pipeline */
     int64_t call_id;
     const struct rv_origin *origin; /* of a delegated agent; borrowed from the run; NULL: the stage's own */
-    bool is_muted;                  /* people are not to be shown these words: see child_text */
+    bool is_muted;                  /* people are not to be shown this piece: see child_text; hooks look at it first */
 };
 
 /* Callbacks of a run; each may be NULL. The engine calls them on the loop thread, and only while the loop runs: on a

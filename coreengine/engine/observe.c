@@ -24,13 +24,16 @@ static bool is_structured(const struct call *c)
     return a && a->declared.doc && a->output.schema;
 }
 
+static bool is_of_call(const struct rv_llm_delta *d)
+{
+    return d->kind == RV_LLM_DELTA_TOOL_START || d->kind == RV_LLM_DELTA_TOOL_ARGUMENTS ||
+           d->kind == RV_LLM_DELTA_TOOL_END;
+}
+
 /* Is it a piece of the call by which the model hands over its output? */
 static bool hands_over(struct call *c, const struct rv_llm_delta *d)
 {
-    bool is_call = d->kind == RV_LLM_DELTA_TOOL_START || d->kind == RV_LLM_DELTA_TOOL_ARGUMENTS ||
-                   d->kind == RV_LLM_DELTA_TOOL_END;
-
-    if (!is_call || d->index >= RV_LLM_MAX_TOOL_CALLS)
+    if (!is_of_call(d) || d->index >= RV_LLM_MAX_TOOL_CALLS)
         return false;
     uint64_t *word = &c->output_calls[d->index / 64], bit = UINT64_C(1) << (d->index % 64);
     if (d->kind == RV_LLM_DELTA_TOOL_START)
@@ -83,7 +86,7 @@ static bool tell_watcher(struct call *c, const struct rv_delta_from *from, const
 bool engine_delta_tell(struct call *c, const struct rv_llm_delta *d)
 {
     const struct rv_exec_opts *o = &c->x->opts;
-    const struct rv_delta_from from = {c->stage, c->call_id, c->origin, c->is_muted};
+    const struct rv_delta_from from = {c->stage, c->call_id, c->origin, is_of_call(d) ? c->mutes_calls : c->is_muted};
     bool is_internal = is_structured(c) && (d->kind == RV_LLM_DELTA_TEXT || hands_over(c, d));
 
     c->told_text = c->told_text || d->kind == RV_LLM_DELTA_TEXT;

@@ -225,6 +225,7 @@ static int start_call(rv_exec *x, struct rv_effect *e, rv_err **err)
     c->origin = e->origin;
     c->is_budgeted = e->money_left >= 0;
     c->is_muted = e->is_hidden;
+    c->mutes_calls = e->hides_calls;
     c->ids_upto = e->ids_upto;
     c->ids = e->ids ? json_object_get(e->ids) : NULL;
     if (e->pipeline)

@@ -11,7 +11,7 @@
 #define FOLDER RV_SOURCE_DIR "/tests/unit/protocols/scripts/"
 
 static const char *const scripts[] = {"remlight", "delegation", "structured", "client-tool",
-                                      "question", "failure",    "hidden"};
+                                      "question", "failure",    "hidden",     "guarded"};
 static const char *const protocols[] = {
     "ag-ui", "ag-ui-0", "openai", "openai-responses", "remlight", "openai+whole", "openai-responses+whole"};
 
