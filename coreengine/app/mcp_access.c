@@ -109,6 +109,7 @@ static int open_rest(const struct rv_mcp_server_config *s, struct uv_loop_s *loo
                                       .document = s->openapi,
                                       .url = s->url,
                                       .headers = s->headers,
+                                      .is_own = s->own,
                                       .allowed = app_env("REEVE_ALLOW_NET"),
                                       .user = *user};
 

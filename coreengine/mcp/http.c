@@ -32,6 +32,24 @@ static bool is_clean(rv_str value)
     return true;
 }
 
+bool rv_mcp_is_context_header(rv_str name)
+{
+    static const char *const headers[] = {"traceparent",       "tracestate",   "x-agent-name", "x-agent-schema",
+                                          "x-ai-tool-call-id", "x-client-id",  "x-context-id", "x-is-eval",
+                                          "x-model-name",      "x-session-id", "x-task-id",    "x-tenant-id",
+                                          "x-trace-id",        "x-user-email", "x-user-id",    "x-user-name"};
+    char plain[32];
+
+    if (name.len >= sizeof plain) /* longer than each of them */
+        return false;
+    for (size_t i = 0; i < name.len; i++)
+        plain[i] = name.ptr[i] == '_' ? '-' : name.ptr[i];
+    for (size_t i = 0; i < RV_COUNT(headers); i++)
+        if (rv_mcp_is_same_word((rv_str){plain, name.len}, rv_str_of(headers[i])))
+            return true;
+    return false;
+}
+
 /* A place for a line with that name: of the one that has it, else a new one, NULL until the caller sets it. NULL: full.
  */
 static char **place_of(struct rv_mcp_headers *h, rv_str name, rv_err **err)

@@ -23,6 +23,9 @@ void rv_mcp_headers_fini(struct rv_mcp_headers *h);
 /** Add one, in place of one of the same name, whatever its case. RV_E_LIMIT, RV_E_NOMEM, RV_E_INVALID: the name is not
  * a token, or the value has a control character. */
 RV_MUST_CHECK int rv_mcp_headers_add(struct rv_mcp_headers *h, const char *name, rv_str value, rv_err **err);
+/** May the engine, or a server that calls another one, say with that header who asks? Of a server that is `own`, only
+ * the engine says so. "_" counts as "-", which servers of CGI do not tell apart. */
+bool rv_mcp_is_context_header(rv_str name);
 /** Does the status say that the same request may succeed later? */
 bool rv_mcp_is_busy(int status);
 /** Add all of another one, in the same way. RV_E_LIMIT, RV_E_NOMEM. */

@@ -28,6 +28,7 @@ struct rv_openapi_opts {
     const char *url;          /* where the operations begin, as a person wrote it; "": as the document says */
     const char *document_url; /* where the document was fetched from; "": it is a file */
     json_object *headers;     /* that each request has: an object; a parameter of that name is not the model's. NULL */
+    bool is_own;              /* it is told who asks: nor is a parameter that says so, see rv_mcp_is_context_header() */
 };
 /** The operations as definitions of tools, an array that is the caller's. One that cannot be a tool has the member
  *  RV_MCP_REFUSED, a text that says why. RV_E_INVALID: the document has no operations, or no address that may be used;

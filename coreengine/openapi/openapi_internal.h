@@ -53,13 +53,14 @@ struct openapi_operation {
 };
 /** Can it be the path of an operation? */
 bool openapi_is_path(const char *path);
-/** May a parameter be that header? Some belong to the connection, or to who configures the server. */
-bool openapi_is_header(const char *name, json_object *configured);
+/** May a parameter be that header? Some belong to the connection; with `how` also to who configures the server, and to
+ *  what the engine says of a call. */
+bool openapi_is_header(const char *name, const struct rv_openapi_opts *how);
 
 /* --- parameters.c --- */
 struct openapi_source {
     json_object *document, *path_item, *operation; /* borrowed */
-    json_object *configured;                       /* headers; borrowed; may be NULL */
+    const struct rv_openapi_opts *how;             /* borrowed */
     bool is_30;
     size_t *n_bytes; /* of the schemas that were copied: counts on */
 };

@@ -42,7 +42,7 @@ bool openapi_is_path(const char *path)
     return !is_open;
 }
 
-bool openapi_is_header(const char *name, json_object *configured)
+bool openapi_is_header(const char *name, const struct rv_openapi_opts *how)
 {
     static const char *const others[] = {"Accept",
                                          "Accept-Encoding",
@@ -74,9 +74,11 @@ bool openapi_is_header(const char *name, json_object *configured)
     for (size_t i = 0; i < RV_COUNT(others); i++)
         if (rv_mcp_is_same_word(rv_str_of(name), rv_str_of(others[i])))
             return false;
-    if (!configured)
+    if (how && how->is_own && rv_mcp_is_context_header(rv_str_of(name)))
+        return false;
+    if (!how || !how->headers)
         return true;
-    json_object_object_foreach (configured, key, value) {
+    json_object_object_foreach (how->headers, key, value) {
         (void)value;
         if (rv_mcp_is_same_word(rv_str_of(name), rv_str_of(key)))
             return false;

@@ -134,7 +134,7 @@ static int place_of(struct gathering *g, json_object *parameter, struct openapi_
         p->in = OPENAPI_QUERY;
     } else if (strcmp(in, "header") == 0) {
         p->in = OPENAPI_HEADER;
-        return openapi_is_header(p->name, g->s->configured) ? 0 : 1;
+        return openapi_is_header(p->name, g->s->how) ? 0 : 1;
     } else if (strcmp(in, "cookie") == 0 && !is_required) {
         return 1;
     } else {

@@ -280,8 +280,9 @@ static int add_body(const struct openapi_parameter *p, json_object *v, struct rv
     return rc < 0 ? rc : rv_mcp_headers_add(&r->headers, "Content-Type", rv_str_of(p->name), err);
 }
 
-static int add_rest(const struct openapi_operation *o, json_object *args, struct rv_openapi_request *r, rv_buf *url,
-                    rv_err **err)
+/* A kept definition may be from before the server was configured as it is: such a header is left out. */
+static int add_rest(const struct openapi_operation *o, json_object *args, const struct rv_openapi_opts *how,
+                    struct rv_openapi_request *r, rv_buf *url, rv_err **err)
 {
     bool has_query = false;
     int rc = 0;
@@ -300,7 +301,7 @@ static int add_rest(const struct openapi_operation *o, json_object *args, struct
                 rc = refuse(p, "is nested too deeply for a query", err);
             break;
         case OPENAPI_HEADER:
-            rc = add_header(p, value, r, err);
+            rc = openapi_is_header(p->name, how) ? add_header(p, value, r, err) : 0;
             break;
         case OPENAPI_BODY:
             rc = add_body(p, value, r, err);
@@ -343,7 +344,7 @@ int rv_openapi_build_request(json_object *operation, json_object *args, const st
     if (rc == 0)
         rc = check_dots((rv_str){rv_buf_cstr(&url) + base, url.len - base}, err);
     if (rc == 0)
-        rc = add_rest(o, args, &r, &url, err);
+        rc = add_rest(o, args, opts, &r, &url, err);
     if (rc == 0)
         rc = rv_buf_check(&url, "the address of a request", err);
     if (rc == 0)

@@ -191,7 +191,7 @@ static int make_tool(struct making *m, json_object *item, const struct method_of
     const struct openapi_source source = {.document = m->document,
                                           .path_item = item,
                                           .operation = of->operation,
-                                          .configured = m->how->headers,
+                                          .how = m->how,
                                           .is_30 = m->is_30,
                                           .n_bytes = &m->n_bytes};
     struct openapi_operation *o = calloc(1, sizeof *o);

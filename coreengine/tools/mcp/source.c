@@ -1,4 +1,5 @@
 /* MCP tools as a source of tools: a call becomes a request to its server, the answer a reply to the run. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "coreengine/tools/mcp/mcptools_internal.h"
@@ -192,7 +193,7 @@ static int add_trace(const struct rv_tool_call *of, struct rv_mcp_request *r, rv
     return b.rc < 0 ? b.rc : rv_json_set_str(r->headers, "x-trace-id", (rv_str){of->traceparent + id, id_len}, err);
 }
 
-/* Who asks, for the author's own servers. */
+/* Who asks, for the author's own servers. rv_mcp_is_context_header() knows these names. */
 static int add_context(const struct rv_tool_call *of, struct rv_mcp_request *r, rv_err **err)
 {
     const char *context = of->session_id && of->session_id[0] ? of->session_id : of->run_id;
@@ -205,9 +206,11 @@ static int add_context(const struct rv_tool_call *of, struct rv_mcp_request *r, 
         r->headers = json_object_new_object();
     if (!r->headers)
         return RV_FAIL(err, RV_E_NOMEM, "call an MCP tool");
-    for (size_t i = 0; i < RV_COUNT(fields) && rc == 0; i++)
+    for (size_t i = 0; i < RV_COUNT(fields) && rc == 0; i++) {
+        assert(rv_mcp_is_context_header(rv_str_of(fields[i][0])));
         if (fields[i][1] && fields[i][1][0])
             rc = rv_json_set_text(r->headers, fields[i][0], fields[i][1], err);
+    }
     return rc == 0 ? add_trace(of, r, err) : rc;
 }
 

@@ -49,7 +49,7 @@ struct rest {
     struct exchange *exchanges;
     size_t n_exchanges;
     uv_async_t wake; /* gives answers, and ends the link; not a timer, after which uv_run() once goes on to sleep */
-    bool is_walking, is_closing;
+    bool is_walking, is_closing, is_own; /* is_own: it is told who asks */
     void (*closed)(void *arg);
     void *closed_arg;
 };
@@ -64,7 +64,7 @@ static bool is_address(const char *document)
 static struct rv_openapi_opts how_of(const struct rest *r)
 {
     return (struct rv_openapi_opts){
-        .url = r->url, .document_url = r->to_document ? r->document : "", .headers = r->headers};
+        .url = r->url, .document_url = r->to_document ? r->document : "", .headers = r->headers, .is_own = r->is_own};
 }
 
 /* --- exchanges --- */
@@ -585,8 +585,7 @@ int rv_rest_open(const struct rv_rest_opts *opts, struct rv_mcp_link *out, rv_er
 
     if (!r)
         return RV_FAIL(err, RV_E_NOMEM, "open a link");
-    r->loop = opts->loop;
-    r->user = opts->user;
+    *r = (struct rest){.loop = opts->loop, .user = opts->user, .is_own = opts->is_own};
     int rc = fill_in(r, opts, err);
     if (rc == 0 && uv_async_init(opts->loop, &r->wake, on_wake) != 0)
         rc = RV_FAIL(err, RV_E_IO, "open a link");

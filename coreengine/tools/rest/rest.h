@@ -18,6 +18,7 @@ struct rv_rest_opts {
     const char *document;   /* a path, or an address of http:// or https://; copied, as all texts */
     const char *url;        /* where the operations begin; "": as the document says */
     json_object *headers;   /* of each request: an object of texts; NULL: none */
+    bool is_own;            /* it is told who asks: no argument of a model may say that */
     const char *allowed;    /* addresses beside public ones, as REEVE_ALLOW_NET lists them; NULL: none */
     const char *ca_file;    /* of PEM certificates to trust; NULL: the system's */
     struct rv_mcp_link_user user;

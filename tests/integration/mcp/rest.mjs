@@ -50,7 +50,8 @@ const make = () => ({
         },
         '/notes/{id}': { delete: { operationId: 'drop', responses: {},
                                    parameters: [{ name: 'id', in: 'path', required: true, schema: { type: 'string' } }] } },
-        '/text': { get: { operationId: 'text', responses: {} } },
+        '/text': { get: { operationId: 'text', responses: {},
+                          parameters: [{ name: 'X-User-Id', in: 'header', schema: { type: 'string' } }] } },
         '/wrong': { get: { operationId: 'wrong', ...ok({ $ref: '#/components/schemas/Notes' }) } },
         '/slow': { get: { operationId: 'slow', responses: {} } },
         '/busy': { get: { operationId: 'busy', responses: {} } },
@@ -126,6 +127,17 @@ file(['openapi: gone.json', `url: ${base}/v1`, 'catalog: kept.json']);
 const kept = await run('mcp', 'call', place('p.yaml'), 'find', '--args', '{"text":"k"}');
 assert.equal(JSON.parse(kept.out).data.url, '/v1/notes?text=k', kept.err);
 assert.match(kept.err, /gone.json.*no_connection|no_connection/s);
+
+// Who asks is said by the engine alone to a server that is the author's own, also where a kept list has that argument.
+assert.equal(await call('text', { 'X-User-Id': 'root' }).then((d) => d.value ?? d), 'plain words');
+assert.equal(seen.at(-1).headers['x-user-id'], 'root', 'an argument like any other');
+file(['openapi: gone.json', `url: ${base}/v1`, 'catalog: kept.json', 'own: true']);
+await call('text', { 'X-User-Id': 'root' });
+assert.equal(seen.at(-1).url, '/v1/text');
+assert.equal(seen.at(-1).headers['x-user-id'], undefined);
+file(['openapi: api.json', `url: ${base}/v1`, 'own: true']);
+const own = JSON.parse((await run('mcp', 'inspect', place('p.yaml'), 'text')).out);
+assert.equal(own.definition.inputSchema.properties?.['X-User-Id'], undefined);
 
 // A document with an address: it says where the server is, on its own origin only; a redirect stays there.
 for (const at of ['/openapi.json', '/moved.json']) {

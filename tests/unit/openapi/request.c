@@ -54,6 +54,53 @@ START_TEST(each_argument_goes_to_its_place)
 }
 END_TEST
 
+/* Headers that are not a model's, also of a definition that was kept before the server was configured so. */
+static const struct {
+    const char *name;
+    bool is_own, is_configured, is_sent;
+} headers[] = {
+    {"X-User-Id", true, false, false},      {"x-tenant-ID", true, false, false},    {"X_User_Id", true, false, false},
+    {"X-Trace-Id", true, false, false},     {"Traceparent", true, false, false},    {"X-Region", true, false, true},
+    {"X-User-Id", false, false, true},      {"X-Region", false, true, false},       {"x-region", true, true, false},
+    {"X-User-Id-Of-It", true, false, true}, {"X-User-Identity", true, false, true},
+};
+START_TEST(a_model_does_not_say_who_asks)
+{
+    static const char parameter[] = "{'name':'%s','in':'header','required':true,'schema':{'type':'string'}}";
+    json_object *more = rv_kit_json("{'X-Region':'eu'}"), *args = rv_kit_json("{'h':'a'}"), *tools = NULL;
+    const struct rv_openapi_opts how = {.url = "https://api.test",
+                                        .document_url = "",
+                                        .headers = headers[_i].is_configured ? more : NULL,
+                                        .is_own = headers[_i].is_own};
+    rv_buf text = RV_BUF_INIT(4000), list = RV_BUF_INIT(4000);
+    struct rv_openapi_request r = {0};
+
+    rv_buf_printf(&list, "[{'argument':'h','name':'%s','in':'header','style':'plain','explode':false}]",
+                  headers[_i].name);
+    json_object *o = operation("GET", "/a", rv_buf_cstr(&list));
+    ck_assert_int_eq(rv_openapi_build_request(o, args, &how, "", &r, NULL), 0);
+    ck_assert_uint_eq(r.headers.n, headers[_i].is_sent ? 2 : 1);
+    rv_openapi_request_fini(&r);
+
+    rv_buf_clear(&list);
+    rv_buf_printf(&list, parameter, headers[_i].name);
+    rv_buf_printf(&text, "{'/a':{'get':{'parameters':[%s]}}}", rv_buf_cstr(&list));
+    json_object *document = openapi_document(rv_buf_cstr(&text), "");
+    ck_assert_int_eq(rv_openapi_build_tools(document, &how, &tools, NULL), 0);
+    json_object *input = rv_json_get_obj(json_object_array_get_idx(tools, 0), "inputSchema");
+    ck_assert_ptr_nonnull(input);
+    json_object *properties = rv_json_get_obj(input, "properties");
+    ck_assert_int_eq(properties && json_object_object_length(properties) > 0, headers[_i].is_sent);
+    json_object_put(tools);
+    json_object_put(document);
+    json_object_put(o);
+    json_object_put(more);
+    json_object_put(args);
+    rv_buf_fini(&list);
+    rv_buf_fini(&text);
+}
+END_TEST
+
 START_TEST(a_body_is_json_and_a_change_has_a_key)
 {
     json_object *o = operation("POST", "/a", "[" P("body", "application/json", "body", "json", "false") "]"),
@@ -139,6 +186,7 @@ TCase *request_case(void)
     TCase *tc = tcase_create("request");
 
     tcase_add_loop_test(tc, each_argument_goes_to_its_place, 0, RV_COUNT(requests));
+    tcase_add_loop_test(tc, a_model_does_not_say_who_asks, 0, RV_COUNT(headers));
     tcase_add_test(tc, a_body_is_json_and_a_change_has_a_key);
     tcase_add_loop_test(tc, an_argument_reaches_no_other_place, 0, RV_COUNT(refused));
     tcase_add_test(tc, a_kept_address_is_checked_again);
