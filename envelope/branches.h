@@ -17,11 +17,13 @@ void rv_merge_fini(struct rv_merge *m);
 /** Take out of a fork what a merge is not to bring: the output of that key, and an interrupt that waits, with the work
  * that was suspended for it. */
 void rv_envelope_keep_back(rv_envelope *fork, rv_str output_key);
-/* What a run inside of a visit has used so far. */
+/* What a run has used so far. */
 struct rv_envelope_used {
-    int64_t hops, llm_calls;
+    int64_t hops, llm_calls, iterations;
     struct rv_usage usage;
 };
+/** Of the envelope of a run: with what the branches used that it keeps while the run pauses, which the fields of the
+ * envelope do not count before the branches are joined. Of a fork: since it was made. */
 struct rv_envelope_used rv_envelope_used(const rv_envelope *env);
 /** Count the hops and the usage of a run that was made inside of a visit: what it has used now, but for what it had
  * used before. Its model calls count with the record of the visit. */

@@ -168,6 +168,10 @@ RV_MUST_CHECK int env_grow(void *array, size_t *cap, size_t need, size_t size, r
 void env_text_write(const struct rv_text *t, rv_jw *w); /* none is null */
 void env_time_write(int64_t us, rv_jw *w);
 
+/* used.c: branches that the envelope keeps while its run pauses, from 1 on; the first one is the main branch */
+size_t env_n_kept(const rv_envelope *env);
+json_object *env_kept_at(const rv_envelope *env, size_t i); /* what it has of its own; borrowed; NULL: nothing */
+
 /* envelope.c */
 /** An envelope with every default but the ids. */
 RV_MUST_CHECK int env_blank(int64_t now_us, rv_envelope **out, rv_err **err);

@@ -37,11 +37,6 @@ void rv_envelope_keep_back(rv_envelope *fork, rv_str output_key)
     fork->own_interrupt = false;
 }
 
-struct rv_envelope_used rv_envelope_used(const rv_envelope *env)
-{
-    return (struct rv_envelope_used){env->f.agent_hop_count, env->f.llm_call_count, env->f.usage};
-}
-
 void rv_envelope_add_inner(rv_envelope *env, const struct rv_envelope_used *now, const struct rv_envelope_used *before)
 {
     const struct rv_usage *used = &now->usage, *old = &before->usage;

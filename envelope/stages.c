@@ -396,15 +396,6 @@ const struct rv_record *env_record(const rv_envelope *env, size_t i)
     return i < below ? env_record(env->parent, i) : &env->records[i - below];
 }
 
-int64_t rv_envelope_processing_ms(const rv_envelope *env)
-{
-    int64_t sum = 0;
-
-    for (size_t i = 0; i < rv_envelope_n_records(env); i++)
-        sum = env_counter_add(sum, env_record(env, i)->duration_ms);
-    return sum;
-}
-
 rv_str rv_envelope_skipped_at(const rv_envelope *env, size_t i)
 {
     const struct rv_record *r = env_record(env, i);

@@ -130,7 +130,7 @@ RV_MUST_CHECK int rv_envelope_record_skipped(rv_envelope *env, rv_str agent, int
 size_t rv_envelope_n_records(const rv_envelope *env);
 /** The stage of the i-th record where that says `skipped`, else ptr NULL; borrowed. */
 rv_str rv_envelope_skipped_at(const rv_envelope *env, size_t i);
-int64_t rv_envelope_processing_ms(const rv_envelope *env); /* sum over the history */
+int64_t rv_envelope_processing_ms(const rv_envelope *env); /* sum over the history, with that of kept branches */
 struct rv_error_entry {
     rv_str agent, text;     /* borrowed */
     const char *error_type; /* borrowed */

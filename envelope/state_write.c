@@ -129,6 +129,19 @@ static void errors_write(const rv_envelope *env, rv_jw *w)
     rv_jw_arr_end(w);
 }
 
+/* Those of kept branches as well, in the order in which they will be joined. */
+static void write_all_errors(const rv_envelope *env, rv_jw *w)
+{
+    rv_jw_arr(w);
+    write_errors_of(env, w);
+    for (size_t i = 1; i < env_n_kept(env); i++) {
+        json_object *list = rv_json_get_arr(env_kept_at(env, i), "errors");
+        for (size_t k = 0; list && k < json_object_array_length(list); k++)
+            rv_jw_value(w, json_object_array_get_idx(list, k));
+    }
+    rv_jw_arr_end(w);
+}
+
 static void write_records(const rv_envelope *env, rv_jw *w)
 {
     size_t n = rv_envelope_n_records(env);
@@ -465,6 +478,7 @@ static void write_outputs(const rv_envelope *env, rv_jw *w)
 void rv_envelope_write_result(const rv_envelope *env, const struct rv_response_place *place, rv_buf *b)
 {
     const struct rv_envelope_fields *f = &env->f;
+    struct rv_envelope_used used = rv_envelope_used(env);
     rv_str response = {NULL, 0};
     rv_jw w = rv_jw_on(b);
 
@@ -490,15 +504,15 @@ void rv_envelope_write_result(const rv_envelope *env, const struct rv_response_p
     else
         rv_jw_null(&w);
     rv_jw_kv_bool(&w, "interrupt_pending", f->interrupt_pending);
-    rv_jw_kv_int(&w, "iteration", f->iteration);
-    rv_jw_kv_int(&w, "llm_call_count", f->llm_call_count);
+    rv_jw_kv_int(&w, "iteration", used.iterations);
+    rv_jw_kv_int(&w, "llm_call_count", used.llm_calls);
     rv_jw_kv_int(&w, "processing_time_ms", rv_envelope_processing_ms(env));
-    if (!rv_usage_is_zero(&env->f.usage)) {
+    if (!rv_usage_is_zero(&used.usage)) {
         rv_jw_key(&w, "usage");
-        rv_usage_write_json(&env->f.usage, &w);
+        rv_usage_write_json(&used.usage, &w);
     }
     rv_jw_key(&w, "errors");
-    errors_write(env, &w);
+    write_all_errors(env, &w);
     write_outputs(env, &w);
     write_interrupt(env, &w);
     if (rv_envelope_has_interrupt(env)) {

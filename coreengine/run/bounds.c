@@ -20,15 +20,15 @@ void run_totals_fini(struct totals *t)
 static void add_branch(rv_run *run, const struct branch *b)
 {
     const rv_envelope *env = b->env, *under = b->group->opener->env;
-    const struct rv_envelope_fields *f = rv_envelope_fields(env), *u = rv_envelope_fields(under);
+    const struct rv_envelope_used used = rv_envelope_used(env);
     const struct rv_pipeline *p = run->pipeline;
     struct totals *t = &run->totals;
 
-    t->visits += f->agent_hop_count - u->agent_hop_count;
-    t->llm_calls += f->llm_call_count - u->llm_call_count;
-    t->iterations += f->iteration - u->iteration;
+    t->visits += used.hops;
+    t->llm_calls += used.llm_calls;
+    t->iterations += used.iterations;
     if (run->shared.rules >= RV_RULES_9 || run->opts.is_snapshot)
-        run->shared.spent_micro_usd = rv_plus(run->shared.spent_micro_usd, f->usage.cost_micro_usd);
+        run->shared.spent_micro_usd = rv_plus(run->shared.spent_micro_usd, used.usage.cost_micro_usd);
     for (size_t i = 0; i < p->n_agents; i++) {
         rv_str name = rv_str_of(p->agents[i].name);
 
@@ -210,6 +210,24 @@ void run_write_bound(const rv_run *run, enum rv_reason reason, int stage, rv_buf
 }
 
 /* --- what is used --- */
+
+struct rv_envelope_used rv_run_used(rv_run *run)
+{
+    struct rv_envelope_used all = rv_envelope_used(run->env);
+
+    if (rv_envelope_branches(run->env)) /* it pauses or has ended: the envelope knows */
+        return all;
+    for (struct branch *b = run_branch_next(&run->main); b; b = run_branch_next(b)) {
+        if (!b->env) /* memory was short as it was made */
+            continue;
+        struct rv_envelope_used own = rv_envelope_used(b->env);
+        all.hops += own.hops;
+        all.llm_calls += own.llm_calls;
+        all.iterations += own.iterations;
+        rv_usage_add(&all.usage, &own.usage);
+    }
+    return all;
+}
 
 size_t rv_run_collect_bounds(const rv_run *run, struct rv_bound_use out[RV_RUN_BOUNDS])
 {

@@ -57,22 +57,6 @@ int run_inner_path(const char *before, const char *stage, char **out, rv_err **e
     return rc;
 }
 
-/* What the run has used so far, with the branches that are not merged yet: it may wait for a person in one of them. */
-static struct rv_envelope_used used_by(rv_run *run)
-{
-    struct rv_envelope_used all = rv_envelope_used(run->env);
-
-    for (struct branch *b = &run->main; b; b = run_branch_next(b)) {
-        if (!b->group)
-            continue;
-        struct rv_envelope_used own = rv_envelope_used(b->env), under = rv_envelope_used(b->group->opener->env);
-        all.hops += own.hops - under.hops;
-        all.llm_calls += own.llm_calls - under.llm_calls;
-        rv_usage_add(&all.usage, &own.usage); /* the usage of a branch is its own only */
-    }
-    return all;
-}
-
 /* --- beginning --- */
 
 static int new_envelope(rv_work *w, int64_t now_us, rv_envelope **out, rv_err **err)
@@ -154,7 +138,7 @@ static int start(rv_work *w, json_object *state, struct rv_effects *out, rv_err 
             rc = run_load_tree(w->inner->run, &cause);
     }
     if (rc == 0 && state)
-        w->inner->before = used_by(w->inner->run);
+        w->inner->before = rv_run_used(w->inner->run);
     if (rc == 0)
         rc = rv_run_step(w->inner->run, &ev, out, &cause);
     return rc < 0 ? refuse(w->inner, cause, err) : 0;
@@ -240,7 +224,7 @@ static int inner_cancel(rv_work *w, const char *why, json_object *partials, stru
 
     if (rc < 0 || !w->inner->run)
         return rc;
-    struct rv_envelope_used now = used_by(w->inner->run);
+    struct rv_envelope_used now = rv_run_used(w->inner->run);
     rv_envelope_add_inner(w->env, &now, &w->inner->before);
     rv_visit_add_calls(w->visit, now.llm_calls - w->inner->before.llm_calls);
     return 0;
@@ -350,7 +334,7 @@ static int inner_end(rv_work *w, struct rv_outside_end *end, rv_err **err)
     }
     const struct rv_envelope_fields *f = rv_envelope_fields(rv_run_envelope(in->run));
     bool stated = f->terminal_reason == RV_REASON_COMPLETED || f->terminal_reason == RV_REASON_BREAK;
-    struct rv_envelope_used now = used_by(in->run);
+    struct rv_envelope_used now = rv_run_used(in->run);
     int rc = 0;
 
     *end = (struct rv_outside_end){

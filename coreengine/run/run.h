@@ -55,6 +55,8 @@ bool rv_run_is_finished(const rv_run *run); /* FINISH was produced, and no ANSWE
 /** False until the first event: a run that was made from a state at which it waits is told its ANSWER then. */
 bool rv_run_has_begun(const rv_run *run);
 struct rv_run_counters rv_run_counters(const rv_run *run);
+/** What the run has used so far, in all of its branches: also in those that wait or go on. */
+struct rv_envelope_used rv_run_used(rv_run *run);
 /* What a run has used of one of its bounds, in all of its branches. */
 struct rv_bound_use {
     const char *bound; /* its key, static */
