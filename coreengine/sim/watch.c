@@ -272,19 +272,12 @@ static void emitted(struct sim_seed *s, const struct rv_effect *e)
     }
 }
 
-/* It pauses inside of a group: its branches have their own counts until they are joined. */
-static bool waits_in_group(const struct sim_seed *s)
-{
-    return rv_run_status(s->run) == RV_RUN_INTERRUPTED && rv_envelope_branches(rv_run_envelope(s->run));
-}
-
 /* What was spent is what observers were told. */
 static void check_usage(struct sim_seed *s)
 {
-    const struct rv_usage *u = &rv_envelope_fields(rv_run_envelope(s->run))->usage, *told = &s->watch.told;
+    const struct rv_envelope_used used = rv_run_used(s->run);
+    const struct rv_usage *u = &used.usage, *told = &s->watch.told;
 
-    if (waits_in_group(s))
-        return;
     if (u->cost_micro_usd != told->cost_micro_usd)
         sim_break(s, RV_SIM_KEEPS_BOUNDS, "the events say that model calls cost %lld micro-USD, the envelope %lld",
                   (long long)told->cost_micro_usd, (long long)u->cost_micro_usd);
@@ -317,16 +310,15 @@ static void check_envelope(struct sim_seed *s)
     const struct rv_pipeline *p = s->subject->pipeline;
     const rv_envelope *env = rv_run_envelope(s->run);
     const struct rv_envelope_fields *f = rv_envelope_fields(env);
+    const struct rv_envelope_used used = rv_run_used(s->run);
     bool found = true;
 
-    if (waits_in_group(s))
-        return;
-    if (f->agent_hop_count != s->watch.n_visits)
+    if (used.hops != s->watch.n_visits)
         sim_break(s, RV_SIM_KEEPS_BOUNDS, "%lld stage visits, and the envelope counts %lld",
-                  (long long)s->watch.n_visits, (long long)f->agent_hop_count);
-    if (f->llm_call_count < s->watch.n_llm)
+                  (long long)s->watch.n_visits, (long long)used.hops);
+    if (used.llm_calls < s->watch.n_llm)
         sim_break(s, RV_SIM_KEEPS_BOUNDS, "%lld model calls, and the envelope counts %lld", (long long)s->watch.n_llm,
-                  (long long)f->llm_call_count);
+                  (long long)used.llm_calls);
     for (size_t i = 0; i < p->n_agents && f->parallel_mode; i++) { /* in loops outputs are cleared */
         if (!rv_envelope_is_completed(env, rv_str_of(p->agents[i].name)))
             continue;

@@ -335,25 +335,33 @@ static void take_line(struct drive *d, const struct rv_effect *e)
     }
 }
 
-/* Of its envelope and of the branches that wait. */
-static int64_t cost_in_state(const struct drive *d)
-{
-    int64_t cost = rv_envelope_fields(d->run->env)->usage.cost_micro_usd;
-
-    for (struct branch *b = &d->run->main; b; b = run_branch_next(b))
-        cost += b->group ? rv_envelope_fields(b->env)->usage.cost_micro_usd : 0;
-    return cost;
-}
-
 /* Nothing is set aside after the end, and what the run spent is what its state says, within the budget. */
 static void check_money(const struct drive *d)
 {
     const struct rv_visit_shared *s = &d->run->shared;
 
     ck_assert_int_eq(s->reserved_micro_usd, 0);
-    ck_assert_int_eq(s->spent_micro_usd, cost_in_state(d));
+    ck_assert_int_eq(s->spent_micro_usd, rv_run_used(d->run).usage.cost_micro_usd);
     if (d->p->has_budget && !d->overruns)
         ck_assert_int_le(s->spent_micro_usd, d->p->budget_micro_usd);
+}
+
+/* Branches that wait count in the run, and in each state of it. */
+static void check_used(const struct drive *d, const rv_envelope *loaded)
+{
+    const struct totals *t = &d->run->totals;
+    const struct rv_envelope_used used = rv_run_used(d->run), again = rv_envelope_used(loaded);
+
+    ck_assert_int_eq(used.hops, again.hops);
+    ck_assert_int_eq(used.llm_calls, again.llm_calls);
+    ck_assert_int_eq(used.iterations, again.iterations);
+    ck_assert_int_eq(used.usage.cost_micro_usd, again.usage.cost_micro_usd);
+    ck_assert_int_eq(used.usage.input_tokens, again.usage.input_tokens);
+    if (!d->run->main.opened)
+        return;
+    ck_assert_int_eq(used.hops, t->visits);
+    ck_assert_int_eq(used.llm_calls, t->llm_calls);
+    ck_assert_int_eq(used.iterations, t->iterations);
 }
 
 static void check_end(struct drive *d)
@@ -378,6 +386,7 @@ static void check_end(struct drive *d)
         ck_abort_msg("%s: %s", rv_err_text(err), dump);
     again = drive_dump(loaded);
     ck_assert_str_eq(again, dump);
+    check_used(d, loaded);
     free(again);
     free(dump);
     json_object_put(json);
