@@ -286,6 +286,7 @@ bool cli_out_delta(const struct rv_pipeline *pipeline, const struct rv_delta_fro
 bool cli_tell_end(const rv_envelope *env, const rv_err *err)
 {
     static const enum rv_emit_kind kinds[] = {RV_EMIT_ERROR, RV_EMIT_DONE};
+    const struct rv_envelope_used used = env ? rv_envelope_used(env) : (struct rv_envelope_used){0};
     rv_buf raw = RV_BUF_INIT(MAX_WHY), why = RV_BUF_INIT(2 * MAX_WHY), line = RV_BUF_INIT(8 * MAX_WHY);
 
     rv_err_write_chain(err, &raw);
@@ -293,7 +294,7 @@ bool cli_tell_end(const rv_envelope *env, const rv_err *err)
     rv_err *told = NULL;
     RV_IGNORE(RV_FAIL(&told, rv_err_code(err), "%s", rv_buf_cstr(&why)), "it only carries the text");
     for (size_t i = 0; i < RV_COUNT(kinds); i++) {
-        rv_engine_write_unkept_end(kinds[i], env, rv_app_now_us(), told, &line);
+        rv_engine_write_unkept_end(kinds[i], env, &used, rv_app_now_us(), told, &line);
         rv_buf_putc(&line, '\n');
     }
     bool ok = cli_out_now(rv_buf_str(&line));

@@ -229,9 +229,9 @@ bool rv_exec_is_unrepeatable(const rv_exec *x);
 /** Tell on_event that the run ends here, by err: unless `done` was told. For a caller whose own part of a step failed.
  */
 void rv_exec_tell_end(rv_exec *x, const rv_err *err);
-/** That event, `error` or `done`, of a run that never began. env NULL: it has no state yet. */
-void rv_engine_write_unkept_end(enum rv_emit_kind kind, const rv_envelope *env, int64_t now_us, const rv_err *why,
-                                rv_buf *line);
+/** That event, `error` or `done`, of a run that never began. env NULL: it has no state yet, and nothing is `used`. */
+void rv_engine_write_unkept_end(enum rv_emit_kind kind, const rv_envelope *env, const struct rv_envelope_used *used,
+                                int64_t now_us, const rv_err *why, rv_buf *line);
 bool rv_exec_has_ended(const rv_exec *x);
 int64_t rv_exec_last_seq(const rv_exec *x); /* number of its last event so far; 0: none */
 enum rv_run_status rv_exec_status(const rv_exec *x);

@@ -173,8 +173,8 @@ void engine_delta_piece(struct call *c, bool is_thinking, rv_str text)
 /* --- the end of a run that goes no further, because its journal refused a step or memory is short: observers are told
  * with the same two events that end every run. No journal has them, so they have no number --- */
 
-void rv_engine_write_unkept_end(enum rv_emit_kind kind, const rv_envelope *env, int64_t now_us, const rv_err *why,
-                                rv_buf *line)
+void rv_engine_write_unkept_end(enum rv_emit_kind kind, const rv_envelope *env, const struct rv_envelope_used *used,
+                                int64_t now_us, const rv_err *why, rv_buf *line)
 {
     const struct rv_envelope_fields *f = env ? rv_envelope_fields(env) : NULL;
     rv_buf text = RV_BUF_INIT(MAX_WHY);
@@ -198,11 +198,11 @@ void rv_engine_write_unkept_end(enum rv_emit_kind kind, const rv_envelope *env, 
     rv_buf_fini(&text);
     rv_jw_kv_text(&w, "code", rv_code_text(rv_err_code(why)));
     if (kind == RV_EMIT_DONE && f) {
-        rv_jw_kv_int(&w, "stage_visits", f->agent_hop_count);
-        rv_jw_kv_int(&w, "llm_calls", f->llm_call_count);
-        if (!rv_usage_is_zero(&f->usage)) {
+        rv_jw_kv_int(&w, "stage_visits", used->hops);
+        rv_jw_kv_int(&w, "llm_calls", used->llm_calls);
+        if (!rv_usage_is_zero(&used->usage)) {
             rv_jw_key(&w, "usage");
-            rv_usage_write_json(&f->usage, &w);
+            rv_usage_write_json(&used->usage, &w);
         }
     }
     rv_jw_obj_end(&w);
@@ -212,6 +212,7 @@ void rv_exec_tell_end(rv_exec *x, const rv_err *err)
 {
     static const enum rv_emit_kind kinds[] = {RV_EMIT_ERROR, RV_EMIT_DONE};
     const rv_envelope *env = x->run ? rv_run_envelope(x->run) : NULL;
+    const struct rv_envelope_used used = env ? rv_run_used(x->run) : (struct rv_envelope_used){0};
     rv_buf line = RV_BUF_INIT(MAX_LINE);
 
     if (x->is_end_told)
@@ -223,7 +224,7 @@ void rv_exec_tell_end(rv_exec *x, const rv_err *err)
     for (size_t i = 0; i < RV_COUNT(kinds); i++) {
         const struct rv_effect e = {.kind = RV_EFFECT_EMIT, .emit = kinds[i], .stage = -1};
         rv_buf_clear(&line);
-        rv_engine_write_unkept_end(kinds[i], env, x->last_us, err, &line);
+        rv_engine_write_unkept_end(kinds[i], env, &used, x->last_us, err, &line);
         x->opts.observer.on_event(x->opts.observer.self, &e,
                                   line.rc == 0 ? rv_buf_str(&line) : RV_STR_LIT("{\"type\":\"done\"}"));
     }

@@ -56,9 +56,8 @@ int srv_told_end(struct srv_told *t, enum rv_run_status status, const struct rv_
                  rv_buf *out, rv_err **err)
 {
     const struct rv_response_place place = {p->response.output_key, p->response.field};
-    const struct rv_envelope_fields *f = rv_envelope_fields(env);
     const struct rv_protocol_at at = {.now_us = srv_now_us()};
-    struct rv_protocol_end end = {.status = status, .finish = RV_UNSET, .usage = f->usage};
+    struct rv_protocol_end end = {.status = status, .finish = RV_UNSET, .usage = rv_envelope_used(env).usage};
 
     if (status == RV_RUN_COMPLETED)
         RV_IGNORE(!rv_envelope_find_final_response(env, &place, &end.text), "a run may have no response");

@@ -144,7 +144,7 @@ static int fill(rv_chat *chat, const rv_envelope *env, rv_err **err)
     out->chained = chat->chained;
     out->chained_error = chained_error(chat->chained);
     out->text = rv_buf_str(&chat->text);
-    out->usage = f->usage;
+    out->usage = rv_envelope_used(env).usage;
     out->error = out->status == RV_RUN_COMPLETED || out->status == RV_RUN_INTERRUPTED ? NULL : f->termination_reason;
     out->code = rv_failure_text(rv_envelope_failure(env, NULL));
     if (out->status == RV_RUN_INTERRUPTED)

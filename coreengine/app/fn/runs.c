@@ -65,15 +65,16 @@ static int can_continue(json_object *in, rv_jw *out, rv_err **err)
     if (rc < 0)
         return rc;
     const struct rv_envelope_fields *f = rv_envelope_fields(env);
+    const struct rv_envelope_used used = rv_envelope_used(env);
     bool can = rv_envelope_can_continue(env, true, &reason);
     if (reason == RV_REASON_NONE)
         reason = f->terminal_reason;
     rv_jw_obj(out);
     rv_jw_kv_bool(out, "can_continue", can);
     rv_jw_kv_text(out, "terminal_reason", rv_reason_text(reason));
-    rv_jw_kv_int(out, "iteration", f->iteration);
-    rv_jw_kv_int(out, "llm_call_count", f->llm_call_count);
-    rv_jw_kv_int(out, "agent_hop_count", f->agent_hop_count);
+    rv_jw_kv_int(out, "iteration", used.iterations);
+    rv_jw_kv_int(out, "llm_call_count", used.llm_calls);
+    rv_jw_kv_int(out, "agent_hop_count", used.hops);
     rv_jw_obj_end(out);
     rv_envelope_free(env);
     return 0;

@@ -491,6 +491,7 @@ static void write_step(const struct rv_app_view *p, size_t i, rv_jw *w)
 
 void rv_app_view_write(const struct rv_app_view *p, rv_buf *b)
 {
+    const struct rv_envelope_used used = rv_run_used(p->replayed->run);
     rv_jw w = rv_jw_on(b);
     rv_buf state = RV_BUF_INIT(RV_APP_MAX_TEXT);
 
@@ -507,7 +508,7 @@ void rv_app_view_write(const struct rv_app_view *p, rv_buf *b)
     if (p->steps->n_left_out)
         rv_jw_kv_int(&w, "steps_left_out", p->steps->n_left_out);
     rv_jw_key(&w, "usage");
-    rv_usage_write_json(&rv_envelope_fields(rv_run_envelope(p->replayed->run))->usage, &w);
+    rv_usage_write_json(&used.usage, &w);
     rv_jw_kv_value(&w, "pending", p->pending);
     if (p->artifacts.ptr) {
         rv_jw_key(&w, "artifacts");

@@ -205,9 +205,10 @@ static int on_step(void *self, const struct rv_record *record, const struct rv_e
 
 /* --- the whole --- */
 
-static void put_head(struct story *s, const struct rv_app_past *p, const rv_envelope *env, rv_buf *b)
+static void put_head(struct story *s, const struct rv_app_past *p, rv_run *run, rv_buf *b)
 {
-    const struct rv_envelope_fields *f = rv_envelope_fields(env);
+    const struct rv_envelope_fields *f = rv_envelope_fields(rv_run_envelope(run));
+    const struct rv_envelope_used used = rv_run_used(run);
 
     rv_buf_printf(b, "pipeline %s\nstatus %s", p->row.pipeline, rv_run_status_text(p->row.status));
     if (f->termination_reason)
@@ -218,8 +219,8 @@ static void put_head(struct story *s, const struct rv_app_past *p, const rv_enve
     for (size_t i = 0; i < s->pipeline->n_agents; i++)
         if (s->visits[i])
             rv_buf_printf(b, "visits of %s: %lld\n", s->pipeline->agents[i].name, (long long)s->visits[i]);
-    rv_buf_printf(b, "model calls: %lld, ", (long long)f->usage.calls);
-    put_usage(b, &f->usage);
+    rv_buf_printf(b, "model calls: %lld, ", (long long)used.usage.calls);
+    put_usage(b, &used.usage);
     rv_buf_putc(b, '\n');
 }
 
@@ -255,7 +256,7 @@ int rv_app_transcript_write(rv_store *store, const struct rv_app_past *p, rv_buf
         rc = rv_buf_check(&s.route, "the route of a run", err);
     if (rc == 0) {
         const rv_envelope *env = rv_run_envelope(replayed.run);
-        put_head(&s, p, env, b);
+        put_head(&s, p, replayed.run, b);
         rv_buf_add_str(b, rv_buf_str(&s.steps));
         rc = put_outputs(env, b, err);
         rv_replayed_fini(&replayed);

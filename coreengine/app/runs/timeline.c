@@ -88,6 +88,7 @@ static void put_run(const struct rv_app_view *v, rv_jw *w)
 
 void rv_app_timeline_write(const struct rv_app_view *v, rv_jw *w)
 {
+    const struct rv_envelope_used used = rv_run_used(v->replayed->run);
     const struct rv_run_row *row = &v->past->row;
     int64_t until = rv_run_status_is_final(row->status) ? row->updated_us : v->now_us;
 
@@ -95,7 +96,7 @@ void rv_app_timeline_write(const struct rv_app_view *v, rv_jw *w)
     put_run(v, w);
     rv_jw_kv_int(w, "duration_ms", until > row->created_us ? (until - row->created_us) / RV_US_PER_MS : 0);
     rv_jw_key(w, "usage");
-    rv_usage_write_json(&rv_envelope_fields(rv_run_envelope(v->replayed->run))->usage, w);
+    rv_usage_write_json(&used.usage, w);
     rv_jw_key(w, "steps");
     rv_jw_arr(w);
     for (size_t i = 0; i < v->steps->n; i++)

@@ -387,16 +387,17 @@ static void write_steps(const struct picture *p, rv_buf *b)
         }
 }
 
-/* The total is the envelope's: it has what was set aside for calls that were under way when a process died. */
+/* The total is the run's: it has what was set aside for calls that were under way when a process died. */
 static void write_usage(const struct picture *p, rv_buf *b)
 {
+    const struct rv_envelope_used used = rv_run_used(p->replayed.run);
     rv_cli_tally *t = cli_tally_new(rv_app_past_pipeline(&p->past));
 
     for (size_t i = 0; i < p->steps.n; i++)
         for (size_t c = p->steps.items[i].first_call; c != RV_APP_NO_CALL; c = p->steps.calls[c].next)
             if (p->steps.calls[c].has_spent)
                 cli_tally_add(t, p->steps.items[i].stage, &p->steps.calls[c].spent);
-    cli_tally_write(t, &rv_envelope_fields(rv_run_envelope(p->replayed.run))->usage, p->cli->out_color, b);
+    cli_tally_write(t, &used.usage, p->cli->out_color, b);
     cli_tally_free(t);
 }
 
