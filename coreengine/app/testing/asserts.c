@@ -33,28 +33,22 @@ static void add_text(struct rv_json_build *b, json_object *to, const char *key, 
         b->rc = rv_json_set_ref(to, key, NULL, b->err);
 }
 
-static int64_t used(const struct rv_test_report *r, const char *key)
-{
-    int64_t n = rv_json_int_or(rv_json_get_obj(r->state, "usage"), key, 0);
-
-    return n;
-}
-
 /* What the run came to, and what it took. */
 static void add_run(struct rv_json_build *b, json_object *end, const rv_envelope *env, const struct rv_test_report *r)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(env);
+    const struct rv_envelope_used used = rv_envelope_used(env);
     const char *reason = rv_reason_text(f->terminal_reason);
     json_object *run = rv_json_build(b, end, "run", json_object_new_object());
 
     rv_json_build_text(b, run, "status", rv_run_status_text(r->status));
     add_text(b, run, "terminal_reason", reason ? rv_str_of(reason) : (rv_str){NULL, 0});
-    rv_json_build_int(b, run, "llm_calls", f->llm_call_count);
-    rv_json_build_int(b, run, "iteration", f->iteration);
+    rv_json_build_int(b, run, "llm_calls", used.llm_calls);
+    rv_json_build_int(b, run, "iteration", used.iterations);
     rv_json_build_int(b, run, "duration_ms", r->duration_ms);
-    rv_json_build_int(b, run, "input_tokens", used(r, "input_tokens"));
-    rv_json_build_int(b, run, "output_tokens", used(r, "output_tokens"));
-    rv_json_build(b, run, "usd", rv_json_new_double((double)used(r, "cost_micro_usd") / 1e6));
+    rv_json_build_int(b, run, "input_tokens", used.usage.input_tokens);
+    rv_json_build_int(b, run, "output_tokens", used.usage.output_tokens);
+    rv_json_build(b, run, "usd", rv_json_new_double((double)used.usage.cost_micro_usd / 1e6));
 }
 
 /* What `that` can name (variables_at() in config/texts.c). The caller's; it shares values with the report. */
@@ -62,7 +56,7 @@ static int end_of(const struct rv_pipeline *p, const rv_envelope *env, const str
                   json_object **out, rv_err **err)
 {
     struct rv_json_build b = {.err = err};
-    json_object *end = json_object_new_object();
+    json_object *end = json_object_new_object(), *errors = NULL;
     rv_str response = {NULL, 0};
 
     if (!end)
@@ -72,7 +66,9 @@ static int end_of(const struct rv_pipeline *p, const rv_envelope *env, const str
     add_text(&b, end, "response", response);
     add_of_state(&b, end, r, "outputs");
     add_of_state(&b, end, r, "metadata");
-    add_of_state(&b, end, r, "errors");
+    if (b.rc == 0)
+        b.rc = app_test_gather(r->state, "errors", &errors, err);
+    rv_json_build(&b, end, "errors", errors);
     rv_json_build(&b, end, "state", json_object_get(r->state));
     rv_json_build(&b, end, "visited", json_object_get(r->visited));
     rv_json_build(&b, end, "questions", json_object_get(r->questions));

@@ -212,16 +212,20 @@ static int compare_error(struct rv_test_report *r, size_t i, json_object *want, 
 
 static int compare_errors(struct rv_test_report *r, json_object *expected, rv_err **err)
 {
-    json_object *errors = rv_json_get_arr(r->state, "errors");
-    size_t n = errors ? json_object_array_length(errors) : 0;
-    int rc = 0;
+    json_object *errors = NULL;
 
+    int rc = app_test_gather(r->state, "errors", &errors, err);
+    if (rc < 0)
+        return rc;
+    size_t n = json_object_array_length(errors);
     if (!json_object_is_type(expected, json_type_array))
-        return same_int(r, "/errors", expected, (int64_t)n, err);
-    if (n != json_object_array_length(expected))
-        return differ(r, "/errors", expected, errors, true, err);
-    for (size_t i = 0; rc == 0 && i < n; i++)
-        rc = compare_error(r, i, json_object_array_get_idx(expected, i), json_object_array_get_idx(errors, i), err);
+        rc = same_int(r, "/errors", expected, (int64_t)n, err);
+    else if (n != json_object_array_length(expected))
+        rc = differ(r, "/errors", expected, errors, true, err);
+    else
+        for (size_t i = 0; rc == 0 && i < n; i++)
+            rc = compare_error(r, i, json_object_array_get_idx(expected, i), json_object_array_get_idx(errors, i), err);
+    json_object_put(errors);
     return rc;
 }
 
@@ -270,9 +274,9 @@ static int compare_key(const struct rv_pipeline *p, const rv_envelope *env, stru
     if (strcmp(key, "errors") == 0)
         return compare_errors(r, expected, err);
     if (strcmp(key, "llm_calls") == 0)
-        return same_int(r, "/llm_calls", expected, f->llm_call_count, err);
+        return same_int(r, "/llm_calls", expected, rv_envelope_used(env).llm_calls, err);
     if (strcmp(key, "iteration") == 0)
-        return same_int(r, "/iteration", expected, f->iteration, err);
+        return same_int(r, "/iteration", expected, rv_envelope_used(env).iterations, err);
     if (strcmp(key, "max_duration_ms") == 0)
         return compare_duration(r, expected, err);
     return RV_FAIL(err, RV_E_INTERNAL, "test \"%s\": expect.%s is not compared by anything", r->test->name, key);

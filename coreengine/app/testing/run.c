@@ -153,6 +153,33 @@ static int load_envelope(const struct rv_test_config *test, int64_t number, rv_e
     return rc;
 }
 
+static int gather_from(json_object *from, const char *key, json_object *to, rv_err **err)
+{
+    json_object *list = rv_json_get_arr(from, key);
+    size_t n = list ? json_object_array_length(list) : 0;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = rv_json_push_ref(to, json_object_array_get_idx(list, i), err);
+    return rc;
+}
+
+int app_test_gather(json_object *state, const char *key, json_object **out, rv_err **err)
+{
+    bool waits = strcmp(rv_json_text_or(state, "status", ""), rv_run_status_text(RV_RUN_INTERRUPTED)) == 0;
+    json_object *all = json_object_new_array(), *branches = rv_json_get_arr(state, "branches");
+    size_t n = branches && waits ? json_object_array_length(branches) : 0;
+    int rc = all ? gather_from(state, key, all, err) : RV_FAIL(err, RV_E_NOMEM, "read the end of a test");
+
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = gather_from(rv_json_get_obj(json_object_array_get_idx(branches, i), "own"), key, all, err);
+    if (rc < 0)
+        json_object_put(all);
+    else
+        *out = all;
+    return rc;
+}
+
 static bool never_ran(const json_object *skipped, int stage)
 {
     for (size_t i = 0; i < json_object_array_length(skipped); i++)
@@ -164,9 +191,9 @@ static bool never_ran(const json_object *skipped, int stage)
 /* Visits in the order of the history, without what was there before the run. */
 static int list_visits(const struct rv_pipeline *p, struct observer *o, size_t n_before, rv_err **err)
 {
-    json_object *history = rv_json_get_arr(o->report->state, "processing_history");
-    size_t n = history ? json_object_array_length(history) : 0;
-    int rc = 0;
+    json_object *history = NULL;
+    int rc = app_test_gather(o->report->state, "processing_history", &history, err);
+    size_t n = rc == 0 ? json_object_array_length(history) : 0;
 
     for (size_t i = n_before; rc == 0 && i < n; i++) {
         json_object *record = json_object_array_get_idx(history, i);
@@ -176,6 +203,7 @@ static int list_visits(const struct rv_pipeline *p, struct observer *o, size_t n
             continue;
         rc = rv_json_push_take(o->report->visited, json_object_new_string(agent), err);
     }
+    json_object_put(history);
     return rc;
 }
 
@@ -212,20 +240,23 @@ static int add_failure(const struct rv_pipeline *p, json_object *error, struct r
 static int list_failures(const struct rv_pipeline *p, const rv_envelope *env, struct rv_test_report *r, rv_err **err)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(env);
-    json_object *errors = rv_json_get_arr(r->state, "errors");
-    size_t n = errors ? json_object_array_length(errors) : 0;
+    json_object *errors = NULL;
     const char *last = NULL, *reason = NULL;
-    int rc = 0;
 
+    int rc = app_test_gather(r->state, "errors", &errors, err);
+    size_t n = rc == 0 ? json_object_array_length(errors) : 0;
     for (size_t i = 0; rc == 0 && i < n; i++)
         rc = add_failure(p, json_object_array_get_idx(errors, i), r, err);
-    if (rc < 0 || !f->terminated)
+    if (rc < 0 || !f->terminated) {
+        json_object_put(errors);
         return rc;
+    }
     r->code = rv_reason_text(f->terminal_reason);
     RV_IGNORE(n == 0 || !rv_json_get_text(json_object_array_get_idx(errors, n - 1), "error", &last),
               "NULL: it has no error");
     if (rv_json_get_text(r->state, "termination_reason", &reason) && (!last || strcmp(last, reason) != 0))
         r->ended_by = reason;
+    json_object_put(errors);
     return 0;
 }
 
@@ -246,6 +277,8 @@ static int read_end(const struct rv_pipeline *p, const rv_envelope *env, struct 
                     rv_err **err)
 {
     int rc = app_test_read_state(env, &o->report->state, err);
+
+    o->report->cost_micro_usd = rv_envelope_used(env).usage.cost_micro_usd;
     if (rc == 0)
         rc = list_visits(p, o, n_before, err);
     if (rc == 0)
@@ -461,14 +494,6 @@ static int run_once(const struct rv_app *app, struct rv_app_loaded *l, struct on
     return rc;
 }
 
-static int64_t cost_of(const struct rv_test_report *r)
-{
-    int64_t n = 0;
-
-    RV_IGNORE(!r->state || !rv_json_get_int(rv_json_get_obj(r->state, "usage"), "cost_micro_usd", &n), "absent: 0");
-    return n;
-}
-
 int rv_test_run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, const struct rv_test_opts *opts,
                 struct rv_test_report *out, rv_err **err)
 {
@@ -492,7 +517,7 @@ int rv_test_run(const struct rv_app *app, struct rv_app_loaded *l, size_t i, con
         rate.n_passed += run_passed(&one);
         n_recorded += one.was_recorded;
         n_played += one.cassette && !one.was_recorded;
-        micro_usd += cost_of(&one);
+        micro_usd += one.cost_micro_usd;
         judge_micro_usd += one.judge_micro_usd;
         n_judge_calls += one.n_judge_calls;
         if (is_shown) {

@@ -37,6 +37,9 @@ RV_MUST_CHECK int app_test_lacks_response(const struct rv_pipeline *p, struct rv
                                           rv_err **err);
 /** The state dict of an envelope; *out is the caller's. */
 RV_MUST_CHECK int app_test_read_state(const rv_envelope *env, json_object **out, rv_err **err);
+/** The list of that key in a state dict, "errors" or "processing_history", then those of the branches that wait in it,
+ * in the order in which they will be joined; *out is the caller's. */
+RV_MUST_CHECK int app_test_gather(json_object *state, const char *key, json_object **out, rv_err **err);
 /* cassette.c: what a live test is played from, or recorded to. */
 struct rv_cassette {
     rv_buf path;
