@@ -323,9 +323,9 @@ static int list_expired(struct rv_app_gc *c, rv_err **err)
 
 /* The lease of a process that is gone would hold it yet for a while. One that changed since it was listed stays: what
  * the rules said was about another status or time. */
-static int delete_one(const struct rv_app_gc *c, const struct rv_app_gc_run *d, bool *deleted, rv_err **err)
+static int delete_one(const struct rv_app_gc *c, const struct rv_app_gc_run *d, rv_err **err)
 {
-    const struct rv_run_seen seen = {d->id, d->status, d->updated_us};
+    const struct rv_run_seen seen = {d->status, d->updated_us};
     const struct rv_store_claim claim = {
         .owner = "gc", .dead = d->dead, .now_us = c->now_us, .until_us = c->now_us + 1};
     int64_t fence = 0;
@@ -333,8 +333,7 @@ static int delete_one(const struct rv_app_gc *c, const struct rv_app_gc_run *d, 
 
     if (rc == 0 && d->dead)
         rc = rv_store_release(c->opts->store, d->id, fence, err);
-    *deleted = false;
-    return rc < 0 ? rc : rv_store_delete_run_seen(c->opts->store, &c->opts->scope, &seen, c->now_us, deleted, err);
+    return rc < 0 ? rc : rv_store_delete_run(c->opts->store, &c->opts->scope, d->id, &seen, c->now_us, err);
 }
 
 /* Some of them from *at on, within one transaction. Who is run again or changed meanwhile stays, and who is gone is
@@ -348,11 +347,10 @@ static int delete_some(struct rv_app_gc *c, size_t *at, int64_t slice_us, rv_err
         return rc;
     for (int64_t begun_us = rv_app_now_us(); i < upto && rc == 0; i++) {
         rv_err *cause = NULL;
-        bool deleted;
         if (i > *at && slice_us > 0 && rv_app_now_us() - begun_us >= slice_us)
             break;
-        rc = delete_one(c, &c->items[i], &deleted, &cause);
-        n += deleted;
+        rc = delete_one(c, &c->items[i], &cause);
+        n += rc == 0;
         n_owned += rc == RV_E_STATE;
         if (rc == RV_E_STATE || rc == RV_E_NOT_FOUND) {
             rv_err_free(cause);

@@ -133,18 +133,15 @@ RV_MUST_CHECK int rv_store_read(rv_store *s, const struct rv_store_scope *scope,
 RV_MUST_CHECK int rv_store_list_pending(rv_store *s, const struct rv_store_scope *scope, const char *run,
                                         int (*each)(void *self, const struct rv_pending *p, rv_err **err), void *self,
                                         rv_err **err);
-/** Delete a run with its journal, pending rows and snapshot. RV_E_STATE while a lease on it lasts. */
-RV_MUST_CHECK int rv_store_delete_run(rv_store *s, const struct rv_store_scope *scope, const char *run, int64_t now_us,
-                                      rv_err **err);
 /* A run, as a list showed it. */
 struct rv_run_seen {
-    const char *run; /* borrowed for the call */
     enum rv_run_status status;
     int64_t updated_us;
 };
-/** The same, if it is still as it was seen; *deleted: it was. */
-RV_MUST_CHECK int rv_store_delete_run_seen(rv_store *s, const struct rv_store_scope *scope,
-                                           const struct rv_run_seen *seen, int64_t now_us, bool *deleted, rv_err **err);
+/** Delete a run with its journal, pending rows and snapshot. seen: only if it is still as it was listed; NULL: however
+ * it is. RV_E_STATE while a lease on it lasts; RV_E_NOT_FOUND also if it is not as it was seen. */
+RV_MUST_CHECK int rv_store_delete_run(rv_store *s, const struct rv_store_scope *scope, const char *run,
+                                      const struct rv_run_seen *seen, int64_t now_us, rv_err **err);
 
 /* --- Ownership --- */
 struct rv_store_claim { /* borrowed for the call */

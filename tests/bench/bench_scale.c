@@ -400,7 +400,7 @@ static void delete_oldest(const char *url, size_t max)
         must(rv_store_begin(s, &err), "begin", err);
         int64_t until = rv_store_has_one_writer(s) ? bench_now_ns() + 10000000 : INT64_MAX;
         for (size_t k = 0; k < 200 && i < o.n && bench_now_ns() < until; k++, i++)
-            must(rv_store_delete_run(s, &all, o.ids[i], NOW_US, &err), "delete", err);
+            must(rv_store_delete_run(s, &all, o.ids[i], NULL, NOW_US, &err), "delete", err);
         must(rv_store_commit(s, &err), "commit", err);
         if (until < INT64_MAX)
             usleep(3000);

@@ -208,7 +208,7 @@ static int own_and_end(rv_store *s, rv_err **err)
     if (rc == 0)
         rc = rv_store_check(s, err);
     if (rc == 0)
-        rc = rv_store_delete_run(s, &scope, "r1", T0, err);
+        rc = rv_store_delete_run(s, &scope, "r1", NULL, T0, err);
     if (rc == 0)
         rc = rv_store_sweep(s, LATER, 0, &freed, err);
     if (rc == 0) /* last: it alone waits for the disk */

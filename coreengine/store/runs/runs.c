@@ -513,34 +513,32 @@ static int find_unleased(struct sql_store *st, const struct rv_store_scope *scop
     return rc;
 }
 
-static int delete_run(struct sql_store *st, const struct rv_store_scope *scope, const char *id, int64_t now_us,
-                      rv_err **err)
+/* The condition is part of the statement: where a database has several writers, it is met by the row that is locked. */
+static int delete_seen(struct sql_store *st, int64_t key, const char *id, const struct rv_run_seen *seen, rv_err **err)
+{
+    int64_t n = 0;
+    rv_sql_stmt *stmt = sql_use(st, SQL_DELETE_RUN_SEEN);
+
+    sql_int(stmt, 1, key);
+    store_sql_text(stmt, 2, rv_run_status_text(seen->status));
+    sql_int(stmt, 3, seen->updated_us);
+    int rc = sql_run_counted(stmt, &n, "delete a run", err);
+    return rc < 0 || n > 0 ? rc : RV_FAIL(err, RV_E_NOT_FOUND, "run \"%s\" has changed since it was listed", id);
+}
+
+static int delete_run(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
+                      const struct rv_run_seen *seen, int64_t now_us, rv_err **err)
 {
     int64_t key = 0;
     int rc = find_unleased(st, scope, id, now_us, &key, err);
 
-    return rc < 0 ? rc : sql_run_key(st, SQL_DELETE_RUN, key, "delete a run", err);
-}
-
-/* The condition is part of the statement: where a database has several writers, it is met by the row that is locked. */
-static int delete_seen(struct sql_store *st, const struct rv_store_scope *scope, const struct rv_run_seen *seen,
-                       int64_t now_us, bool *deleted, rv_err **err)
-{
-    int64_t key = 0, n = 0;
-    int rc = find_unleased(st, scope, seen->run, now_us, &key, err);
-
     if (rc < 0)
         return rc;
-    rv_sql_stmt *stmt = sql_use(st, SQL_DELETE_RUN_SEEN);
-    sql_int(stmt, 1, key);
-    store_sql_text(stmt, 2, rv_run_status_text(seen->status));
-    sql_int(stmt, 3, seen->updated_us);
-    rc = sql_run_counted(stmt, &n, "delete a run", err);
-    *deleted = n == 1;
-    return rc;
+    return seen ? delete_seen(st, key, id, seen, err) : sql_run_key(st, SQL_DELETE_RUN, key, "delete a run", err);
 }
 
-int rv_store_delete_run(rv_store *s, const struct rv_store_scope *scope, const char *run, int64_t now_us, rv_err **err)
+int rv_store_delete_run(rv_store *s, const struct rv_store_scope *scope, const char *run,
+                        const struct rv_run_seen *seen, int64_t now_us, rv_err **err)
 {
     struct rv_store_scope sc;
     int rc = store_enter_write(s, store_check_scoped(scope, "run id", run, &sc, err), "delete run", err);
@@ -548,22 +546,7 @@ int rv_store_delete_run(rv_store *s, const struct rv_store_scope *scope, const c
     if (rc != 0)
         return rc;
     do
-        rc = delete_run(s->sql, &sc, run, now_us, err);
-    while (store_repeats(s, &rc, err));
-    return store_leave_write(s, rc, err);
-}
-
-int rv_store_delete_run_seen(rv_store *s, const struct rv_store_scope *scope, const struct rv_run_seen *seen,
-                             int64_t now_us, bool *deleted, rv_err **err)
-{
-    struct rv_store_scope sc;
-    int rc = store_enter_write(s, store_check_scoped(scope, "run id", seen->run, &sc, err), "delete run", err);
-
-    *deleted = false;
-    if (rc != 0)
-        return rc;
-    do
-        rc = delete_seen(s->sql, &sc, seen, now_us, deleted, err);
+        rc = delete_run(s->sql, &sc, run, seen, now_us, err);
     while (store_repeats(s, &rc, err));
     return store_leave_write(s, rc, err);
 }

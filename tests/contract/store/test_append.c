@@ -271,7 +271,7 @@ START_TEST(the_next_append_goes_on_from_the_last)
     ck_assert_int_eq(claimed.status, RV_RUN_COMPLETED);
     r.seq = 5;
     SAYS(RV_E_STATE, "\"B\"", rv_store_append(w->s, &a, &w->err));
-    OK(rv_store_delete_run(w->s, &operator_scope, "r1", T0 + 300, &w->err));
+    OK(rv_store_delete_run(w->s, &operator_scope, "r1", NULL, T0 + 300, &w->err));
     FAILS(RV_E_NOT_FOUND, rv_store_append(w->s, &a, &w->err));
     world_close(w);
 }

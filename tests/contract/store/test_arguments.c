@@ -236,7 +236,7 @@ START_TEST(other_calls_check_what_they_are_given)
     FAILS(RV_E_INVALID, rv_store_list_runs(w->s, &operator_scope, &(struct rv_run_filter){.id_prefix = "\xff"}, see_run,
                                            &seen, &w->err));
     FAILS(RV_E_INVALID, rv_store_list_pending(w->s, &operator_scope, "", see_pending, &seen, &w->err));
-    FAILS(RV_E_INVALID, rv_store_delete_run(w->s, &operator_scope, "", T0, &w->err));
+    FAILS(RV_E_INVALID, rv_store_delete_run(w->s, &operator_scope, "", NULL, T0, &w->err));
     FAILS(RV_E_INVALID, rv_store_claim(w->s, &operator_scope, "r1", NULL, &n, &w->err));
     FAILS(RV_E_INVALID, rv_store_claim(w->s, &operator_scope, "r1", &claim, &n, &w->err));
     claim = (struct rv_store_claim){"", NULL, T0, T0 + 1};
@@ -315,7 +315,7 @@ START_TEST(a_read_only_store_refuses_every_write)
     FAILS(RV_E_DENIED, rv_store_create_run(s, &run, &w->err));
     FAILS(RV_E_DENIED, rv_store_append(s, &a, &w->err));
     FAILS(RV_E_DENIED, rv_store_begin(s, &w->err));
-    FAILS(RV_E_DENIED, rv_store_delete_run(s, &operator_scope, "r1", T0 + 100, &w->err));
+    FAILS(RV_E_DENIED, rv_store_delete_run(s, &operator_scope, "r1", NULL, T0 + 100, &w->err));
     FAILS(RV_E_DENIED, rv_store_claim(s, &operator_scope, "r1", &claim, &n, &w->err));
     FAILS(RV_E_DENIED, rv_store_renew(s, "A", T0, &w->err));
     FAILS(RV_E_DENIED, rv_store_release(s, "r1", 1, &w->err));

@@ -138,7 +138,7 @@ static int do_list_pending(struct world *w)
 }
 static int do_delete(struct world *w)
 {
-    return rv_store_delete_run(w->s, &operator_scope, "r1", T0 + 100, &w->err);
+    return rv_store_delete_run(w->s, &operator_scope, "r1", NULL, T0 + 100, &w->err);
 }
 static int do_claim(struct world *w)
 {

@@ -85,10 +85,10 @@ START_TEST(a_rollback_undoes_every_kind_of_write)
     make_run(w, "r3");
     OK(append(w, "r3", 1, 2, "x", NULL));
     OK(rv_store_release(w->s, "r3", 1, &w->err));
-    OK(rv_store_delete_run(w->s, &operator_scope, "r3", T0, &w->err));
+    OK(rv_store_delete_run(w->s, &operator_scope, "r3", NULL, T0, &w->err));
     make_run(w, "r3");
     OK(rv_store_release(w->s, "r2", 1, &w->err));
-    OK(rv_store_delete_run(w->s, &operator_scope, "r2", T0, &w->err));
+    OK(rv_store_delete_run(w->s, &operator_scope, "r2", NULL, T0, &w->err));
     make_run(w, "r2");
     OK(append(w, "r2", 1, 2, "x", NULL));
     rv_store_rollback(w->s);
@@ -133,7 +133,7 @@ START_TEST(a_group_may_hold_what_belongs_together)
     OK(rv_store_put_snapshot(w->s, "r1", 1, 2, RV_STR_LIT("s"), &w->err));
     make_run(w, "r2");
     OK(rv_store_release(w->s, "r2", 1, &w->err));
-    OK(rv_store_delete_run(w->s, &operator_scope, "r2", T0, &w->err));
+    OK(rv_store_delete_run(w->s, &operator_scope, "r2", NULL, T0, &w->err));
     OK(rv_store_commit(w->s, &w->err));
     RECORDS("r1", "1:one 2:x");
     make_run(w, "r2");

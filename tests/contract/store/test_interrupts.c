@@ -232,7 +232,7 @@ START_TEST(one_that_is_asked_again_is_open_again)
     one.expires_us = T0 + 50;
     OK(take(w, (struct step){.run = "r1", .seq = 5, .pending = &one, .n = 1, .status = RV_RUN_INTERRUPTED}));
     list_is(w, NULL, "i1=pending");
-    OK(rv_store_delete_run(w->s, &operator_scope, "r1", T0 + 100000000, &w->err));
+    OK(rv_store_delete_run(w->s, &operator_scope, "r1", NULL, T0 + 100000000, &w->err));
     list_is(w, NULL, "");
     world_close(w);
 }

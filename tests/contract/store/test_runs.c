@@ -132,7 +132,7 @@ START_TEST(nothing_outside_the_scope_is_seen_or_touched)
         FAILS(RV_E_NOT_FOUND, rv_store_list_pending(w->s, sc, "t1", see_pending, &seen, &w->err));
         OK(rv_store_list_pending(w->s, sc, NULL, see_pending, &seen, &w->err));
         FAILS(RV_E_NOT_FOUND, rv_store_get_snapshot(w->s, sc, "t1", &seq, &out, &w->err));
-        FAILS(RV_E_NOT_FOUND, rv_store_delete_run(w->s, sc, "t1", T0 + 1000, &w->err));
+        FAILS(RV_E_NOT_FOUND, rv_store_delete_run(w->s, sc, "t1", NULL, T0 + 1000, &w->err));
         FAILS(RV_E_NOT_FOUND, rv_store_claim(w->s, sc, "t1", &claim, &fence, &w->err));
         FAILS(RV_E_NOT_FOUND, rv_store_request_cancel(w->s, sc, "t1", T0, &w->err));
         OK(rv_store_list_runs(w->s, sc, NULL, see_run, &seen, &w->err));
@@ -323,10 +323,10 @@ START_TEST(a_deleted_run_leaves_nothing_and_its_id_is_free)
     a.n_pending = 1;
     OK(rv_store_append(w->s, &a, &w->err));
     OK(rv_store_put_snapshot(w->s, "r1", 1, 1, RV_STR_LIT("snap"), &w->err));
-    SAYS(RV_E_STATE, "\"A\"", rv_store_delete_run(w->s, &operator_scope, "r1", T0 + 99, &w->err));
+    SAYS(RV_E_STATE, "\"A\"", rv_store_delete_run(w->s, &operator_scope, "r1", NULL, T0 + 99, &w->err));
     RECORDS("r1", "1:one 2:two");
-    OK(rv_store_delete_run(w->s, &operator_scope, "r1", T0 + 100, &w->err));
-    FAILS(RV_E_NOT_FOUND, rv_store_delete_run(w->s, &operator_scope, "r1", T0 + 100, &w->err));
+    OK(rv_store_delete_run(w->s, &operator_scope, "r1", NULL, T0 + 100, &w->err));
+    FAILS(RV_E_NOT_FOUND, rv_store_delete_run(w->s, &operator_scope, "r1", NULL, T0 + 100, &w->err));
     FAILS(RV_E_NOT_FOUND, rv_store_read(w->s, &operator_scope, &(struct rv_record_range){.run = "r1", .from = 1},
                                         see_record, &seen, &w->err));
     FAILS(RV_E_NOT_FOUND, append(w, "r1", 1, 3, "x", NULL));
@@ -348,7 +348,7 @@ START_TEST(a_released_run_can_be_deleted_at_once)
     world_open(w, _i);
     make_run(w, "r1");
     OK(rv_store_release(w->s, "r1", 1, &w->err));
-    OK(rv_store_delete_run(w->s, &operator_scope, "r1", T0, &w->err));
+    OK(rv_store_delete_run(w->s, &operator_scope, "r1", NULL, T0, &w->err));
     world_close(w);
 }
 END_TEST
@@ -370,7 +370,7 @@ START_TEST(thousands_of_runs_are_found_and_listed)
     OK(rv_store_commit(w->s, &w->err));
     for (int i = 0; i < 3000; i += 2) {
         snprintf(id, sizeof id, "run-%04d", i);
-        OK(rv_store_delete_run(w->s, &operator_scope, id, T0 + 1000, &w->err));
+        OK(rv_store_delete_run(w->s, &operator_scope, id, NULL, T0 + 1000, &w->err));
     }
     OK(rv_store_list_runs(w->s, &operator_scope, &(struct rv_run_filter){.limit = 3}, see_run, &seen, &w->err));
     SEEN(&seen, "run-2999 run-2997 run-2995");
@@ -387,33 +387,27 @@ START_TEST(a_run_that_changed_since_it_was_seen_stays)
 {
     struct world world, *w = &world;
     struct rv_run_row row;
-    bool deleted = true;
 
     world_open(w, _i);
     make_run(w, "r1");
     OK(rv_store_get_run(w->s, &operator_scope, "r1", &row, &w->err));
-    struct rv_run_seen seen = {"r1", row.status, row.updated_us};
+    struct rv_run_seen seen = {row.status, row.updated_us};
     rv_run_row_fini(&row);
     SAYS(RV_E_STATE, "\"A\"",
-         rv_store_delete_run_seen(w->s, &operator_scope, &seen, T0 + 1, &deleted, &w->err)); /* its lease lasts */
-    ck_assert(!deleted);
+         rv_store_delete_run(w->s, &operator_scope, "r1", &seen, T0 + 1, &w->err)); /* its lease lasts */
     struct rv_record r;
     struct rv_store_append a = world_append("r1", 1, &r, 2, "x");
     a.status = RV_RUN_COMPLETED;
     a.now_us = T0 + 5;
     a.release = true;
     OK(rv_store_append(w->s, &a, &w->err));
-    OK(rv_store_delete_run_seen(w->s, &operator_scope, &seen, T0 + 6, &deleted, &w->err));
-    ck_assert(!deleted);
+    SAYS(RV_E_NOT_FOUND, "has changed", rv_store_delete_run(w->s, &operator_scope, "r1", &seen, T0 + 6, &w->err));
     seen.status = RV_RUN_COMPLETED; /* and its time is another one */
-    OK(rv_store_delete_run_seen(w->s, &operator_scope, &seen, T0 + 6, &deleted, &w->err));
-    ck_assert(!deleted);
+    SAYS(RV_E_NOT_FOUND, "has changed", rv_store_delete_run(w->s, &operator_scope, "r1", &seen, T0 + 6, &w->err));
     RECORDS("r1", "1:one 2:x");
     seen.updated_us = T0 + 5;
-    OK(rv_store_delete_run_seen(w->s, &operator_scope, &seen, T0 + 6, &deleted, &w->err));
-    ck_assert(deleted);
-    FAILS(RV_E_NOT_FOUND, rv_store_delete_run_seen(w->s, &operator_scope, &seen, T0 + 6, &deleted, &w->err));
-    ck_assert(!deleted);
+    OK(rv_store_delete_run(w->s, &operator_scope, "r1", &seen, T0 + 6, &w->err));
+    SAYS(RV_E_NOT_FOUND, "no run", rv_store_delete_run(w->s, &operator_scope, "r1", &seen, T0 + 6, &w->err));
     world_close(w);
 }
 END_TEST

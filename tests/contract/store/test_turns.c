@@ -455,7 +455,7 @@ START_TEST(what_was_kept_survives_closing)
         w->s = world_other(w);
     }
     MESSAGES("s1", "1:user=four 2:assistant=four");
-    OK(rv_store_delete_run(w->s, &operator_scope, "r1", T0 + 1000, &w->err));
+    OK(rv_store_delete_run(w->s, &operator_scope, "r1", NULL, T0 + 1000, &w->err));
     MESSAGES("s1", "1:user=four 2:assistant=four"); /* the conversation is not its runs */
     world_close(w);
 }

@@ -122,13 +122,13 @@ START_TEST(a_shared_value_lives_as_long_as_one_run_has_it)
     make_run(w, "r2");
     OK(append(w, "r1", 1, 2, "", value));
     OK(append(w, "r2", 1, 2, "", value));
-    OK(rv_store_delete_run(w->s, &operator_scope, "r1", LATER, &w->err));
+    OK(rv_store_delete_run(w->s, &operator_scope, "r1", NULL, LATER, &w->err));
     OK(rv_store_sweep(w->s, LATER, 0, NULL, &w->err));
     OK(rv_store_read(w->s, &operator_scope, &(struct rv_record_range){"r2", 2, 2}, see_record, &seen, &w->err));
     ck_assert_str_eq(rv_buf_cstr(&seen.text) + 3, value);
     rv_buf_fini(&seen.text);
     OK(rv_store_get_blob(w->s, hash, &out, &w->err));
-    OK(rv_store_delete_run(w->s, &operator_scope, "r2", LATER, &w->err));
+    OK(rv_store_delete_run(w->s, &operator_scope, "r2", NULL, LATER, &w->err));
     OK(rv_store_sweep(w->s, LATER, 0, NULL, &w->err));
     FAILS(RV_E_NOT_FOUND, rv_store_get_blob(w->s, hash, &out, &w->err));
     rv_buf_fini(&out);
@@ -149,7 +149,7 @@ START_TEST(a_write_that_was_undone_holds_no_value)
     OK(rv_store_begin(w->s, &w->err));
     OK(append(w, "r2", 1, 2, "", value));
     rv_store_rollback(w->s);
-    OK(rv_store_delete_run(w->s, &operator_scope, "r1", LATER, &w->err));
+    OK(rv_store_delete_run(w->s, &operator_scope, "r1", NULL, LATER, &w->err));
     OK(rv_store_sweep(w->s, LATER, 0, NULL, &w->err));
     ck_assert_int_eq(stats_of(w).blobs, 1); /* the bundle */
     free(value);
@@ -166,7 +166,7 @@ START_TEST(a_bundle_lives_as_long_as_a_run_has_it)
     make_run(w, "r1");
     OK(rv_store_sweep(w->s, LATER, 0, NULL, &w->err));
     OK(rv_store_get_blob(w->s, w->bundle, &out, &w->err));
-    OK(rv_store_delete_run(w->s, &operator_scope, "r1", LATER, &w->err));
+    OK(rv_store_delete_run(w->s, &operator_scope, "r1", NULL, LATER, &w->err));
     OK(rv_store_sweep(w->s, LATER, 0, NULL, &w->err));
     FAILS(RV_E_NOT_FOUND, rv_store_get_blob(w->s, w->bundle, &out, &w->err));
     rv_buf_fini(&out);
@@ -207,7 +207,7 @@ START_TEST(sweeping_gives_the_space_back)
     }
     full = stats_of(w).bytes;
     ck_assert_int_gt(full, 300 * LARGE);
-    OK(rv_store_delete_run(w->s, &operator_scope, "r1", LATER, &w->err));
+    OK(rv_store_delete_run(w->s, &operator_scope, "r1", NULL, LATER, &w->err));
     OK(rv_store_sweep(w->s, LATER, 0, &freed, &w->err));
     ck_assert_int_ge(freed, w->impl->gives_back ? 300 * LARGE : 0);
     ck_assert_int_le(stats_of(w).bytes, w->impl->gives_back ? empty + 65536 : full + HOUSEKEEPING);
@@ -241,7 +241,7 @@ START_TEST(the_newest_snapshot_is_kept)
     ck_assert_int_eq(stats_of(w).snapshots, 1);
     RECORDS("r1", "1:one 2:x");
     OK(rv_store_release(w->s, "r1", 1, &w->err));
-    OK(rv_store_delete_run(w->s, &operator_scope, "r1", T0 + 100, &w->err));
+    OK(rv_store_delete_run(w->s, &operator_scope, "r1", NULL, T0 + 100, &w->err));
     ck_assert_int_eq(stats_of(w).snapshots, 0);
     rv_buf_fini(&out);
     world_close(w);

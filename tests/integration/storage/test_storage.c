@@ -178,7 +178,7 @@ START_TEST(a_run_that_is_deleted_gives_its_space_back)
     int64_t one = file_size();
     bench_open(&b, &opts);
     ck_assert_int_eq(bench_run(&b, stays), RV_RUN_INTERRUPTED);
-    ck_assert_int_eq(rv_store_delete_run(b.store, &all, gone, rv_engine_now_us(b.engine) + AN_HOUR, &err), 0);
+    ck_assert_int_eq(rv_store_delete_run(b.store, &all, gone, NULL, rv_engine_now_us(b.engine) + AN_HOUR, &err), 0);
     ck_assert_int_eq(rv_store_sweep(b.store, rv_engine_now_us(b.engine) + AN_HOUR, 0, &freed, &err), 0);
     ck_assert_int_eq(rv_store_check(b.store, &err), 0);
     ck_assert_int_eq(bench_records(&b), 1 + c->records * (N_TURNS + 1));

@@ -248,7 +248,7 @@ START_TEST(a_record_that_is_missing_is_noticed)
         const struct rv_store_scope scope = live_scope();
         rv_journal_free(l->j);
         l->j = NULL;
-        ck_assert_int_eq(rv_store_delete_run(store, &scope, LIVE_RUN, l->now_us, NULL), 0);
+        ck_assert_int_eq(rv_store_delete_run(store, &scope, LIVE_RUN, NULL, l->now_us, NULL), 0);
         live_free(l);
         rv_store_close(store);
     }

@@ -93,7 +93,7 @@ static void check_one(rv_store *store, const char *yaml, uint64_t seed, int mode
         live_check_at(l, 1 + live_pick(l, (int)n), false);
     rv_journal_free(l->j);
     l->j = NULL;
-    ck_assert_int_eq(rv_store_delete_run(store, &scope, LIVE_RUN, l->now_us, NULL), 0);
+    ck_assert_int_eq(rv_store_delete_run(store, &scope, LIVE_RUN, NULL, l->now_us, NULL), 0);
     live_free(l);
 }
 

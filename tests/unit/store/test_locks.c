@@ -182,7 +182,7 @@ START_TEST(a_sweep_goes_on_beside_a_reader)
 
     world_open(w, 30);
     h = hold_lock(w->path, "BEGIN; SELECT count(*) FROM records");
-    OK(rv_store_delete_run(w->s, &operator_scope, "r1", T0 + 1000, &w->err));
+    OK(rv_store_delete_run(w->s, &operator_scope, "r1", NULL, T0 + 1000, &w->err));
     OK(rv_store_sweep(w->s, T0 + 1000, 0, NULL, &w->err));      /* the log is cut when the reader is gone */
     ck_assert_int_eq(((struct sqlite *)w->s->sql)->wait_ms, 0); /* later calls wait as long as before */
     let_go(&h, false);
