@@ -79,9 +79,9 @@ RV_MUST_CHECK int rv_store_list_tenant_keys(rv_store *s, const char *tenant,
  * by a master key that is not given. */
 RV_MUST_CHECK int rv_store_rewrap_keys(rv_store *s, int64_t *n, rv_err **err);
 
-/** Whether this handle reads what the mode `client` hides in plain: only what an agent is told may be. A new handle
- * does not. */
-void rv_store_reveal(rv_store *s, bool reveals);
+/** Whether this handle reads what the mode `client` hides in plain: only what an agent is told may be, and what the
+ * engine makes other rows of. A new handle does not. Gives what it was before, for a part of a call to put back. */
+bool rv_store_reveal(rv_store *s, bool reveals);
 
 /* What a walk over the rows found. */
 struct rv_encryption_walked {

@@ -250,7 +250,10 @@ int rv_store_rewrap_keys(rv_store *s, int64_t *n, rv_err **err)
     return rc;
 }
 
-void rv_store_reveal(rv_store *s, bool reveals)
+bool rv_store_reveal(rv_store *s, bool reveals)
 {
+    const bool before = s->sql->reveals;
+
     s->sql->reveals = reveals;
+    return before;
 }
