@@ -109,13 +109,15 @@ static int clone_of(rv_store *store, const struct rv_session_row *from, const st
     return rc;
 }
 
-/* In a group. */
+/* In a group. What is copied is read in plain, so that it is encrypted once. */
 static int clone_in(rv_store *store, const struct rv_store_scope *scope, const struct rv_app_clone *opts,
                     const char *id, int64_t *n, rv_err **err)
 {
     struct rv_session_row row = {0};
+    const bool reveals = rv_store_reveal(store, true);
     int rc = rv_store_get_session(store, scope, opts->session, &row, err);
 
+    rv_store_reveal(store, reveals);
     if (rc == 0)
         rc = clone_of(store, &row, opts, id, n, err);
     rv_session_row_fini(&row);

@@ -4,6 +4,7 @@
 
 #include <check.h>
 
+TCase *client_case(void);
 TCase *dispatcher_case(void);
 TCase *dream_case(void);
 TCase *find_case(void);

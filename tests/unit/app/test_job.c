@@ -182,8 +182,9 @@ static TCase *job_case(void)
 
 int main(void)
 {
-    static TCase *(*const cases[])(void) = {job_case,  needs_case, plan_case, quotas_case, memory_case, dispatcher_case,
-                                            rate_case, top_case,   find_case, folder_case, dream_case,  hook_case};
+    static TCase *(*const cases[])(void) = {job_case,    needs_case,      plan_case, quotas_case, memory_case,
+                                            client_case, dispatcher_case, rate_case, top_case,    find_case,
+                                            folder_case, dream_case,      hook_case};
 
     return rv_kit_run_cases("app", cases, RV_COUNT(cases));
 }

@@ -1,0 +1,90 @@
+/* The mode client of encryption: what the engine makes of rows has their words, what a client reads has none. */
+#include "coreengine/app/app.h"
+
+#include <check.h>
+#include <string.h>
+
+#include "tests/kit/kit.h"
+#include "tests/unit/app/suites.h"
+
+#define T0  INT64_C(1771891200000000) /* 2026-02-24T00:00:00Z */
+#define KEY "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+
+static const struct rv_store_scope ada = {NULL, "ada"};
+
+static void ok(int rc, rv_err *err)
+{
+    ck_assert_msg(rc == 0, "%s", rv_err_text(err));
+}
+
+static rv_store *store_of_clients(void)
+{
+    rv_keyring *ring = NULL;
+    rv_store *s = NULL;
+    rv_err *err = NULL;
+    char id[RV_ENCRYPTION_ID];
+
+    ok(rv_keyring_read(RV_STR_LIT(KEY), "keys", &ring, &err), err);
+    ok(rv_store_open("memory:", &(const struct rv_store_opts){.ring = ring}, &s, &err), err);
+    rv_keyring_unref(ring);
+    ok(rv_store_set_encryption(s, RV_STORE_TENANT, &(const struct rv_encryption_choice){.mode = RV_ENCRYPTION_CLIENT},
+                               T0, id, &err),
+       err);
+    return s;
+}
+
+static void add_session(rv_store *s, const char *id, const char *description)
+{
+    const struct rv_session_row fresh = {
+        .id = id, .tenant = RV_STORE_TENANT, .user = "ada", .description = description, .created_us = T0};
+    struct rv_message m = {
+        .id = "m1", .type = "user", .has_content = true, .content = RV_STR_LIT("of leeks"), .token_count = 10};
+    rv_err *err = NULL;
+
+    ok(rv_store_ensure_session(s, &fresh, NULL, &err), err);
+    ok(rv_store_add_messages(s, &ada, &(struct rv_turn){.session = id, .rows = &m, .n_rows = 1}, T0, &err), err);
+}
+
+static bool is_hidden(const char *text)
+{
+    return text && strncmp(text, "reeve-enc1:", strlen("reeve-enc1:")) == 0;
+}
+
+/* The description of a session: a client gets ciphertext, an agent this. */
+static void check_described(rv_store *s, const char *session, const char *wanted)
+{
+    struct rv_session_row row = {0};
+    rv_err *err = NULL;
+
+    ok(rv_store_get_session(s, &ada, session, &row, &err), err);
+    ck_assert_msg(is_hidden(row.description), "a client is shown %s", row.description);
+    rv_session_row_fini(&row);
+    rv_store_reveal(s, true);
+    ok(rv_store_get_session(s, &ada, session, &row, &err), err);
+    rv_store_reveal(s, false);
+    ck_assert_str_eq(row.description, wanted);
+    rv_session_row_fini(&row);
+}
+
+START_TEST(a_copied_session_is_encrypted_once)
+{
+    struct rv_app_clone how = {.session = "tale", .id = "copy", .now_us = T0, .rand = rv_rand_system()};
+    rv_store *s = store_of_clients();
+    char id[RV_STORE_MAX_ID + 1];
+    int64_t n = 0;
+    rv_err *err = NULL;
+
+    add_session(s, "tale", "of the garden");
+    ok(rv_app_clone_session(s, &ada, &how, id, &n, &err), err);
+    check_described(s, "copy", "of the garden");
+    rv_store_close(s);
+}
+END_TEST
+
+TCase *client_case(void)
+{
+    TCase *tc = tcase_create("client");
+
+    tcase_add_test(tc, a_copied_session_is_encrypted_once);
+    return tc;
+}
