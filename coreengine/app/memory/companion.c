@@ -14,7 +14,8 @@ struct pair {
     struct rv_store_scope owner;
     const struct rv_app_moment_session *what;
     char session[RV_STORE_MAX_ID + 1];
-    json_object *row, *about; /* the moment, and the note in the metadata of the session (M); owned */
+    json_object *shown, *row; /* the moment, as the caller reads it and in plain; owned, as the next one */
+    json_object *about;       /* the note in the metadata of the session (M) */
 };
 
 /* The moment's metadata, with which moment it is. */
@@ -39,6 +40,16 @@ static int describe(struct pair *p, rv_err **err)
     return rc;
 }
 
+/* The session tells of it in texts that are encrypted themselves. */
+static int read_plain(rv_store *store, struct pair *p, rv_err **err)
+{
+    const bool reveals = rv_store_reveal(store, true);
+    int rc = rv_store_get_entity(store, &p->owner, "moments", rv_json_text_or(p->shown, "id", ""), &p->row, err);
+
+    rv_store_reveal(store, reveals);
+    return rc;
+}
+
 static int put_moment(rv_store *store, struct pair *p, rv_err **err)
 {
     json_object *given = NULL, *rows = NULL;
@@ -53,7 +64,9 @@ static int put_moment(rv_store *store, struct pair *p, rv_err **err)
     if (rc == 0)
         rc = rv_store_put_entities(store, &p->owner, &put, &rows, err);
     if (rc == 0)
-        p->row = json_object_get(json_object_array_get_idx(rows, 0));
+        p->shown = json_object_get(json_object_array_get_idx(rows, 0));
+    if (rc == 0)
+        rc = read_plain(store, p, err);
     json_object_put(rows);
     json_object_put(given);
     return rc == 0 ? describe(p, err) : rc;
@@ -236,9 +249,10 @@ static int write_both(rv_store *store, struct pair *p, rv_err **err)
 
 static void pair_fini(struct pair *p)
 {
+    json_object_put(p->shown);
     json_object_put(p->row);
     json_object_put(p->about);
-    p->row = p->about = NULL;
+    p->shown = p->row = p->about = NULL;
 }
 
 /* In a group of its own, unless one is open already. */
@@ -274,7 +288,7 @@ int rv_app_put_moment(rv_store *store, const struct rv_store_scope *scope, const
     int rc = write_pair(store, &p, err);
     if (rc == 0) {
         memcpy(session, p.session, strlen(p.session) + 1);
-        *out = json_object_get(p.row);
+        *out = json_object_get(p.shown);
     }
     pair_fini(&p);
     return rc;

@@ -45,6 +45,18 @@ static void add_session(rv_store *s, const char *id, const char *description)
     ok(rv_store_add_messages(s, &ada, &(struct rv_turn){.session = id, .rows = &m, .n_rows = 1}, T0, &err), err);
 }
 
+static json_object *put_moment(rv_store *s, const char *json, const char *session, char *id)
+{
+    json_object *given = rv_kit_json(json), *row = NULL;
+    const struct rv_app_moment_session what = {
+        .moment = given, .session = session, .now_us = T0, .rand = rv_rand_system()};
+    rv_err *err = NULL;
+
+    ok(rv_app_put_moment(s, &ada, &what, id, &row, &err), err);
+    json_object_put(given);
+    return row;
+}
+
 static bool is_hidden(const char *text)
 {
     return text && strncmp(text, "reeve-enc1:", strlen("reeve-enc1:")) == 0;
@@ -81,10 +93,38 @@ START_TEST(a_copied_session_is_encrypted_once)
 }
 END_TEST
 
+START_TEST(a_moment_tells_its_session_in_plain)
+{
+    rv_store *s = store_of_clients();
+    struct rv_session_row row = {0};
+    json_object *moment, *metadata = NULL;
+    char id[RV_STORE_MAX_ID + 1];
+    rv_err *err = NULL;
+
+    moment = put_moment(
+        s, "{'name':'one','moment_type':'note','summary':'S','metadata':{'resource_keys':['a'],'k':'v'}}", NULL, id);
+    ck_assert(is_hidden(rv_json_text_or(moment, "summary", ""))); /* who wrote it is a client */
+    json_object_put(moment);
+    check_described(s, id, "S");
+    json_object_put(put_moment(s, "{'name':'two','moment_type':'note','summary':'T','metadata':{'k':'w'}}", id, id));
+    ok(rv_store_get_session(s, &ada, id, &row, &err), err);
+    ok(rv_json_parse(row.metadata, NULL, &metadata, &err), err);
+    ck_assert_str_eq(rv_json_text_or(metadata, "latest_summary", ""), "T");
+    ck_assert_str_eq(rv_json_text_or(metadata, "k", ""), "v");
+    ck_assert_uint_eq(json_object_array_length(rv_json_get_arr(metadata, "resource_keys")), 1);
+    ck_assert_uint_eq(json_object_array_length(rv_json_get_arr(metadata, "uploads")), 2);
+    ck_assert_ptr_null(strstr(row.metadata.ptr, "reeve-enc"));
+    json_object_put(metadata);
+    rv_session_row_fini(&row);
+    rv_store_close(s);
+}
+END_TEST
+
 TCase *client_case(void)
 {
     TCase *tc = tcase_create("client");
 
     tcase_add_test(tc, a_copied_session_is_encrypted_once);
+    tcase_add_test(tc, a_moment_tells_its_session_in_plain);
     return tc;
 }
