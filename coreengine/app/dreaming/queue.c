@@ -40,9 +40,11 @@ int rv_app_dream_find_agents(rv_store *store, const struct rv_store_scope *scope
     const struct rv_store_scope all = {.tenant = tenant};
     const struct rv_entity_filter filter = {.name = tenant};
     json_object *list = NULL;
+    const bool reveals = rv_store_reveal(store, true); /* their names are in its metadata */
     int rc = rv_store_find_entities(store, &all, &(const struct rv_entities_of){"tenants", &filter}, take_tenant, &list,
                                     err);
 
+    rv_store_reveal(store, reveals);
     if (rc == 0 && (!list || json_object_array_length(list) == 0)) {
         json_object_put(list);
         list = json_object_new_array();

@@ -37,8 +37,10 @@ static int find_old(const struct ingest *in, const struct page *page, json_objec
 {
     rv_err *why = NULL;
     const char *uri = NULL;
+    const bool reveals = rv_store_reveal(in->opts->store, true); /* the hash of its text is in its metadata */
     int rc = rv_store_get_entity(in->opts->store, &in->own, "files", page->id, old, &why);
 
+    rv_store_reveal(in->opts->store, reveals);
     if (rc == RV_E_NOT_FOUND) {
         rv_err_free(why);
         *old = NULL;

@@ -25,8 +25,10 @@ static int read_chunk(rv_store *store, const struct rv_store_scope *scope, const
                       rv_err **err)
 {
     const char *type = "";
+    const bool reveals = rv_store_reveal(store, true); /* which messages it covers is in its metadata */
     int rc = rv_store_get_entity(store, scope, "moments", moment, &c->row, err);
 
+    rv_store_reveal(store, reveals);
     if (rc < 0)
         return rc;
     json_object *metadata = rv_json_get_obj(c->row, "metadata");

@@ -4,6 +4,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "coreengine/app/entities.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/app/suites.h"
 
@@ -120,11 +121,79 @@ START_TEST(a_moment_tells_its_session_in_plain)
 }
 END_TEST
 
+START_TEST(a_chunk_of_a_session_gets_a_summary)
+{
+    rv_store *s = store_of_clients();
+    struct rv_app_summary summary = {.agent = "scribe", .run = "r1", .now_us = T0};
+    json_object *moment = NULL, *seen = NULL;
+    rv_buf told = RV_BUF_INIT(10000);
+    rv_err *err = NULL;
+
+    add_session(s, "tale", NULL);
+    ok(rv_store_build_moment(s, &ada, &(const struct rv_moment_build){.session = "tale", .now_us = T0}, &moment, &err),
+       err);
+    summary.moment = rv_json_text_or(moment, "id", "");
+    ok(rv_app_read_chunk(s, &ada, summary.moment, &told, summary.hash, &err), err);
+    ck_assert_str_eq(rv_buf_cstr(&told), "user: of leeks\n");
+    ok(rv_app_put_summary(s, &ada, &summary, RV_STR_LIT("Of a soup."), &err), err);
+    rv_store_reveal(s, true);
+    ok(rv_store_get_entity(s, &ada, "moments", summary.moment, &seen, &err), err);
+    ck_assert_str_eq(rv_json_text_or(seen, "summary", ""), "Of a soup.");
+    ck_assert_str_eq(rv_json_text_or(rv_json_get_obj(seen, "metadata"), "summariser", ""), "scribe");
+    json_object_put(seen);
+    json_object_put(moment);
+    rv_buf_fini(&told);
+    rv_store_close(s);
+}
+END_TEST
+
+static int note_outcome(void *self, const struct rv_ingested *file, rv_err **err)
+{
+    (void)err;
+    *(enum rv_ingest_outcome *)self = file->outcome;
+    return 0;
+}
+
+START_TEST(a_file_that_did_not_change_is_not_written_again)
+{
+    rv_store *s = store_of_clients();
+    enum rv_ingest_outcome outcome = RV_INGEST_FAILED;
+    const struct rv_app_ingest how = {.store = s, .scope = ada, .on_file = note_outcome, .self = &outcome};
+    rv_err *err = NULL;
+
+    ok(rv_app_ingest_text(&how, "rope.md", RV_STR_LIT("A rope holds."), &err), err);
+    ck_assert_int_eq(outcome, RV_INGEST_ADDED);
+    ok(rv_app_ingest_text(&how, "rope.md", RV_STR_LIT("A rope holds."), &err), err);
+    ck_assert_int_eq(outcome, RV_INGEST_UNCHANGED);
+    rv_store_close(s);
+}
+END_TEST
+
+START_TEST(the_dreamers_of_a_tenant_are_found)
+{
+    const struct rv_store_scope operator_scope = {NULL, NULL};
+    json_object *given = rv_kit_json("{'name':'default','metadata':{'dreamer_agents':['owl']}}"), *agents = NULL;
+    const struct rv_entities_put put = {.kind = "tenants", .rows = &given, .n_rows = 1, .now_us = T0};
+    rv_store *s = store_of_clients();
+    rv_err *err = NULL;
+
+    ok(rv_store_put_entities(s, &operator_scope, &put, NULL, &err), err);
+    ok(rv_app_dream_find_agents(s, &ada, &agents, &err), err);
+    ck_assert_str_eq(json_object_to_json_string_ext(agents, 0), "[\"owl\"]");
+    json_object_put(agents);
+    json_object_put(given);
+    rv_store_close(s);
+}
+END_TEST
+
 TCase *client_case(void)
 {
     TCase *tc = tcase_create("client");
 
     tcase_add_test(tc, a_copied_session_is_encrypted_once);
     tcase_add_test(tc, a_moment_tells_its_session_in_plain);
+    tcase_add_test(tc, a_chunk_of_a_session_gets_a_summary);
+    tcase_add_test(tc, a_file_that_did_not_change_is_not_written_again);
+    tcase_add_test(tc, the_dreamers_of_a_tenant_are_found);
     return tc;
 }
