@@ -22,7 +22,8 @@ struct rv_session_row {
     const char *name, *description, *agent_name, *mode;
     const char *status;               /* a word of the list above */
     int64_t total_tokens, n_messages; /* messages: also the seq of the last one */
-    rv_str metadata;                  /* JSON object */
+    rv_str metadata;                  /* JSON object, in plain in every mode of encryption: the engine goes by it */
+    rv_str shown_metadata;            /* of a row that was read: what a client is shown of it; ptr NULL: the same */
     int64_t created_us, updated_us;
     char *own; /* the texts' memory; NULL when they are borrowed */
 };

@@ -61,7 +61,7 @@ void rv_app_session_write(const struct rv_session_row *row, rv_jw *w)
     rv_jw_kv_text(w, "status", row->status);
     rv_jw_kv_int(w, "total_tokens", row->total_tokens);
     rv_jw_kv_int(w, "messages", row->n_messages);
-    put_json(w, "metadata", row->metadata, "{}");
+    put_json(w, "metadata", row->shown_metadata.ptr ? row->shown_metadata : row->metadata, "{}");
     put_time(w, "created_at", row->created_us);
     put_time(w, "updated_at", row->updated_us);
     rv_jw_obj_end(w);

@@ -381,6 +381,40 @@ int store_secret_at(rv_sql_stmt *stmt, int i, const struct rv_place *at, const c
     return rc;
 }
 
+/* No text that is kept has a character that JSON escapes. */
+int store_secret_json_at(rv_sql_stmt *stmt, int i, const struct rv_place *at, const char *column, rv_str *out,
+                         rv_err **err)
+{
+    bool is_secret = store_secret_is(sql_str_at(stmt, i));
+    int rc = store_secret_at(stmt, i, at, column, out, err);
+
+    if (rc < 0 || !is_secret || !store_secret_is(*out))
+        return rc;
+    rv_buf *text = sql_text_of(stmt, false, MAX_KEPT);
+    if (!text)
+        return RV_FAIL(err, RV_E_NOMEM, "show an encrypted text");
+    rv_buf_puts(text, "{\"encrypted\":\"");
+    rv_buf_add_str(text, *out);
+    rv_buf_puts(text, "\"}");
+    rc = rv_buf_check(text, column, err);
+    *out = (rv_str){rv_buf_cstr(text), text->len};
+    return rc;
+}
+
+int store_secret_is_hidden(struct sql_store *st, rv_str kept, bool *out, rv_err **err)
+{
+    char id[RV_ENCRYPTION_ID];
+    struct rv_vault_key *k = NULL;
+
+    *out = false;
+    store_secret_key(kept, id);
+    if (!*id || st->as_kept || st->reveals)
+        return 0;
+    int rc = vault_key_of(st, id, &k, err);
+    *out = rc == 0 && k && k->mode == RV_ENCRYPTION_CLIENT;
+    return rc;
+}
+
 int store_secret_text_at(rv_sql_stmt *stmt, int i, const struct rv_place *at, const char *column, const char **out,
                          rv_err **err)
 {

@@ -42,6 +42,11 @@ void store_secret_bind(rv_sql_stmt *stmt, int i, enum sql_type type, const struc
  * changed or belongs elsewhere. */
 RV_MUST_CHECK int store_secret_at(rv_sql_stmt *stmt, int i, const struct rv_place *at, const char *column, rv_str *out,
                                   rv_err **err);
+/** The same of a column with JSON: a text that is not decrypted for the reader is {"encrypted": TEXT}. */
+RV_MUST_CHECK int store_secret_json_at(rv_sql_stmt *stmt, int i, const struct rv_place *at, const char *column,
+                                       rv_str *out, rv_err **err);
+/** Is a client of this handle shown the text as it is kept, though there is a key for it? */
+RV_MUST_CHECK int store_secret_is_hidden(struct sql_store *st, rv_str kept, bool *out, rv_err **err);
 /** The same for a column of SQL_TEXT. */
 RV_MUST_CHECK int store_secret_text_at(rv_sql_stmt *stmt, int i, const struct rv_place *at, const char *column,
                                        const char **out, rv_err **err);

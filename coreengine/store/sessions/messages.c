@@ -310,8 +310,8 @@ static int read_texts(rv_sql_stmt *stmt, const struct rv_session_at *session, bo
     int rc = store_secret_at(stmt, 3, &at, "content", &out->content, err);
 
     if (rc == 0)
-        rc = store_secret_at(stmt, 4, &at, "tool_calls", &out->tool_calls, err);
-    return rc < 0 ? rc : store_secret_at(stmt, 17, &at, "metadata", &out->metadata, err);
+        rc = store_secret_json_at(stmt, 4, &at, "tool_calls", &out->tool_calls, err);
+    return rc < 0 ? rc : store_secret_json_at(stmt, 17, &at, "metadata", &out->metadata, err);
 }
 
 static int message_of(struct sql_store *st, rv_sql_stmt *stmt, const struct rv_session_at *session, bool for_agents,

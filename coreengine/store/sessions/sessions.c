@@ -14,8 +14,8 @@ static int copy_row(const struct rv_session_row *row, struct rv_session_row *out
     const struct rv_row_texts texts = {.texts = {&copy.id, &copy.tenant, &copy.user, &copy.name, &copy.description,
                                                  &copy.agent_name, &copy.mode, &copy.status},
                                        .n_texts = 8,
-                                       .strs = {&copy.metadata},
-                                       .n_strs = 1};
+                                       .strs = {&copy.metadata, &copy.shown_metadata},
+                                       .n_strs = 2};
 
     copy.own = store_pack(&texts);
     if (!copy.own)
@@ -129,9 +129,15 @@ void store_session_at(const struct found_session *found, struct rv_session_at *o
 static int read_texts(rv_sql_stmt *stmt, struct rv_session_row *row, rv_err **err)
 {
     struct rv_place at = vault_session_place(row->tenant, row->user, row->id);
+    rv_str kept = sql_str_at(stmt, 10);
+    bool is_hidden = false;
     int rc = store_secret_at(stmt, 10, &at, "metadata", &row->metadata, err);
 
     at.is_engines = false;
+    if (rc == 0)
+        rc = store_secret_is_hidden(stmt->st, kept, &is_hidden, err);
+    if (rc == 0 && is_hidden)
+        rc = store_secret_json_at(stmt, 10, &at, "metadata", &row->shown_metadata, err);
     return rc < 0 ? rc : store_secret_text_at(stmt, 5, &at, "description", &row->description, err);
 }
 

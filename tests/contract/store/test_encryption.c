@@ -351,6 +351,74 @@ START_TEST(a_client_is_shown_ciphertext_and_an_agent_the_words)
 }
 END_TEST
 
+static int show_json(void *self, const struct rv_message *m, rv_err **err)
+{
+    (void)err;
+    rv_buf_printf(self, "%.*s %.*s\n", RV_STR_ARG(m->tool_calls), RV_STR_ARG(m->metadata));
+    return 0;
+}
+
+static int keep_shown(void *self, const struct rv_session_row *row, rv_err **err)
+{
+    (void)err;
+    rv_buf_add_str(self, row->shown_metadata.ptr ? row->shown_metadata : row->metadata);
+    return 0;
+}
+
+/* What is there of a session for a client: its row, and the objects of its messages. */
+static void show_session(struct world *w, const char *session, rv_buf *out)
+{
+    struct rv_session_row row = {0};
+
+    rv_buf_clear(out);
+    OK(rv_store_list_sessions(w->s, &unowned, &(const struct rv_session_filter){0}, keep_shown, out, &w->err));
+    rv_buf_putc(out, '\n');
+    OK(rv_store_get_session(w->s, &unowned, session, &row, &w->err));
+    rv_buf_add_str(out, row.shown_metadata.ptr ? row.shown_metadata : row.metadata);
+    ck_assert_str_eq(row.metadata.ptr, "{\"latest_summary\":\"wombat\"}"); /* the engine goes by it */
+    rv_session_row_fini(&row);
+    rv_buf_putc(out, '\n');
+    OK(rv_store_read_messages(w->s, &unowned, &(const struct rv_messages_of){session, NULL}, show_json, out, &w->err));
+}
+
+/* Of an object a client gets {"encrypted": TEXT}. */
+START_TEST(a_client_is_shown_no_words_of_metadata)
+{
+    struct world world, *w = &world;
+    struct rv_message m = world_message("m1", "tool_call", NULL);
+    const struct rv_turn turn = {.session = "s1", .rows = &m, .n_rows = 1};
+    rv_buf shown = RV_BUF_INIT(10000);
+
+    world_open(w, _i);
+    use_keys(w, ONE);
+    set_mode(w, RV_ENCRYPTION_CLIENT);
+    OK(rv_store_ensure_session(w->s,
+                               &(struct rv_session_row){.id = "s1",
+                                                        .tenant = RV_STORE_TENANT,
+                                                        .user = "",
+                                                        .metadata = RV_STR_LIT("{\"latest_summary\":\"wombat\"}"),
+                                                        .created_us = T0},
+                               NULL, &w->err));
+    m.tool_calls = RV_STR_LIT("{\"name\":\"look\"}");
+    m.metadata = RV_STR_LIT("{\"k\":\"wombat\"}");
+    OK(rv_store_add_messages(w->s, &unowned, &turn, T0, &w->err));
+    show_session(w, "s1", &shown);
+    ck_assert_ptr_null(strstr(rv_buf_cstr(&shown), "wombat"));
+    ck_assert_ptr_null(strstr(rv_buf_cstr(&shown), "look"));
+    size_t n = 0;
+    for (const char *p = rv_buf_cstr(&shown); (p = strstr(p, "{\"encrypted\":\"reeve-enc1:")) != NULL; p++)
+        n++;
+    ck_assert_uint_eq(n, 4);
+    rv_store_reveal(w->s, true);
+    show_session(w, "s1", &shown);
+    ck_assert_str_eq(rv_buf_cstr(&shown), "{\"latest_summary\":\"wombat\"}\n{\"latest_summary\":\"wombat\"}\n"
+                                          "{\"name\":\"look\"} {\"k\":\"wombat\"}\n");
+    rv_store_reveal(w->s, false);
+    rv_buf_fini(&shown);
+    world_close(w);
+}
+END_TEST
+
 static int count_key(void *self, const struct rv_tenant_key *key, rv_err **err)
 {
     (void)key;
@@ -462,6 +530,7 @@ Suite *encryption_suite(void)
     ADD(tc, an_entity_is_ciphertext_in_no_index_and_changes_as_ever);
     ADD(tc, a_description_that_is_encrypted_is_in_no_index);
     ADD(tc, a_client_is_shown_ciphertext_and_an_agent_the_words);
+    ADD(tc, a_client_is_shown_no_words_of_metadata);
     ADD(tc, a_rotation_that_ends_early_goes_on);
     ADD(tc, another_master_key_wraps_the_same_keys);
     suite_add_tcase(suite, tc);
