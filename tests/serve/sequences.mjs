@@ -5,13 +5,15 @@ import {randomUUID} from 'node:crypto'
 import {call, check, equal, file, finish, scratch, serve} from './kit.mjs'
 
 file('agents/depot-agent.yaml', 'kind: agent\nname: depot-agent\ndescription: Answers.\nmodel: test:model\ntools:\n  - name: search\n  - name: action\n')
+file('agents/desk.yaml', 'type: object\nname: desk\ndescription: You decide.\nproperties: {agent: {type: string}}\nrequired: [agent]\nstructured_output: true\nrouting: {agents: [cook]}\n')
+file('agents/cook.yaml', 'type: object\nname: cook\ndescription: You cook.\n')
 const turn = `    - {tool_calls: [{id: call_0a1b2c3d, name: search, arguments: {query: LOOKUP depot-7}}]}
     - {tool_calls: [{id: call_9f, name: action, arguments: {type: observation, payload: {confidence: 0.7, sources: [depot-7]}}}]}
     - {chunks: [{thinking: Hm.}, "Depot 7", " opens at six."], usage: {input_tokens: 9, output_tokens: 4}}
 `
 const script = file(
   'talk.yaml',
-  `models:\n  depot-agent:\n${turn.repeat(6)}    - {error: provider refused}\n    - {error: provider refused}\n    - {error: provider refused}\n    - {error: provider refused}\ntools:\n  search: [{result: {status: success, found: true}}]\n`,
+  `models:\n  depot-agent:\n${turn.repeat(6)}    - {error: provider refused}\n    - {error: provider refused}\n    - {error: provider refused}\n    - {error: provider refused}\n  desk: [{json: {agent: cook}}]\n  cook: [{text: Leek soup.}]\ntools:\n  search: [{result: {status: success, found: true}}]\n`,
 )
 const server = await serve('sequences.db', ['--schema-dir', `${scratch}/agents`, '--script', script])
 const ask = async (path, body, headers = {}, of = server) => {
@@ -215,6 +217,18 @@ for (const [path, body, headers] of [
 await lost.stop()
 for (const run of told) check(lost.err().split('\n').some((line) => line.includes('turn.failed') && line.includes(run) && line.includes('openai')), 'the log says which provider, and why', run, lost.err())
 check(lost.err().includes('127.0.0.1:9'), 'and where it was looked for')
+
+// --- what a router replies is not told
+for (const [path, body, headers] of [
+  [`/chat/${randomUUID()}`, {protocolVersion: '1.0', messages}, {'x-agent-schema-name': 'desk'}],
+  [`/api/v1/chat/completions/${randomUUID()}`, {messages: [{role: 'user', content: 'x'}]}, {'X-Agent-Schema': 'desk'}],
+  ['/v1/chat/completions', {model: 'desk', stream: true, messages: [{role: 'user', content: 'x'}]}, {}],
+  ['/v1/responses', {model: 'desk', stream: true, input: 'x'}, {}],
+]) {
+  const {text, blocks} = await ask(path, body, headers)
+  const said = blocks.map(({data}) => data.choices?.[0]?.delta?.content ?? (/CONTENT|text\.delta/.test(data.type) ? data.delta : '')).join('')
+  equal([said, text.includes('\\"agent\\"')], ['Leek soup.', false], `${path.slice(0, 15)}: the words of the agent that it chose`)
+}
 
 // --- errors before a stream
 for (const [path, headers, body, status, detail] of [
