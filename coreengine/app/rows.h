@@ -96,5 +96,8 @@ void rv_app_write_count(rv_buf *b, int64_t n); /* "16,384" */
 void rv_app_write_yaml(rv_str text, int depth, rv_buf *b);
 /** The same for any JSON value, on one line. */
 void rv_app_yaml_write(json_object *value, rv_buf *b);
+/** The status of a visit, from its event stage_completed; "asked" where it is "skipped" because a person has to answer
+ * before it goes on. Borrowed. */
+const char *rv_app_visit_status(json_object *end);
 
 #endif

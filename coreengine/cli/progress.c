@@ -20,7 +20,7 @@
 struct span {
     int stage;
     int64_t visit, begun_us, ended_us; /* ended 0: under way */
-    char status;                       /* 's'uccess 'e'rror s'k'ipped */
+    char status;                       /* 's'uccess 'e'rror s'k'ipped 'a'sked */
 };
 
 struct rv_progress {
@@ -181,7 +181,10 @@ static void print_end(rv_progress *p, const struct span *s, json_object *json, r
 {
     const char *next = NULL, *error = NULL;
     bool color = p->cli->err_color, bad = s->status == 'e';
-    const char *mark = p->utf8 ? (bad ? "✗" : s->status == 'k' ? "–" : "✓") : bad ? "x" : s->status == 'k' ? "-" : "+";
+    const char *mark = p->utf8 ? "✓" : "+";
+
+    if (s->status != 's')
+        mark = bad ? (p->utf8 ? "✗" : "x") : s->status == 'a' ? "?" : p->utf8 ? "–" : "-";
 
     erase(p, b);
     rv_buf_printf(b, "%s%s%s %-20s ", color ? (bad ? "\033[31m" : "\033[32m") : "", mark, color ? "\033[0m" : "",
@@ -189,7 +192,9 @@ static void print_end(rv_progress *p, const struct span *s, json_object *json, r
     cli_write_duration(b, s->ended_us - s->begun_us);
     if (rv_json_get_text(json, "error", &error))
         rv_buf_printf(b, "  %s", error);
-    if (rv_json_get_text(json, "next_stage", &next))
+    if (s->status == 'a')
+        rv_buf_puts(b, "  asks a person");
+    else if (rv_json_get_text(json, "next_stage", &next))
         rv_buf_printf(b, "  %s %s", p->utf8 ? "→" : "->", next);
     rv_buf_putc(b, '\n');
 }
@@ -197,12 +202,12 @@ static void print_end(rv_progress *p, const struct span *s, json_object *json, r
 static void end_span(rv_progress *p, const struct rv_effect *e, json_object *json, int64_t at, rv_buf *b)
 {
     struct span *s = open_span(p, e->stage);
-    const char *status = NULL;
+    const char *status = rv_app_visit_status(json);
 
     if (!s)
         return;
     s->ended_us = at > s->begun_us ? at : s->begun_us + 1;
-    s->status = rv_json_get_text(json, "status", &status) ? (strcmp(status, "skipped") == 0 ? 'k' : status[0]) : 's';
+    s->status = strcmp(status, "skipped") == 0 ? 'k' : status[0];
     p->received = 0;
     if (p->live)
         print_end(p, s, json, b);
@@ -313,7 +318,10 @@ static void write_timeline(const rv_progress *p, rv_buf *b)
             rv_buf_putc(b, ' ');
         }
         cli_write_duration(b, s->ended_us - s->begun_us);
-        rv_buf_puts(b, s->status == 'e' ? "  failed\n" : s->status == 'k' ? "  skipped\n" : "\n");
+        rv_buf_puts(b, s->status == 'e'   ? "  failed\n"
+                       : s->status == 'k' ? "  skipped\n"
+                       : s->status == 'a' ? "  asks a person\n"
+                                          : "\n");
     }
     cli_tally_write(p->usage, NULL, p->cli->err_color, b);
 }

@@ -73,6 +73,11 @@ equal(await status('GET', '/runs/last/graph'), 404, 'a word is no id')
 // one that waits, one with lists and failures
 const asks = await get(`/runs/${await start('clarify', 'x')}/graph`)
 check(asks.status === 'interrupted' && asks.stages.some((s) => s.state === 'waits'), 'a stage that waits', asks.stages)
+const left = await start('confirm', 'clean up')
+equal((await get(`/runs/${left}/graph`)).stages.map((s) => s.state), ['completed', 'waits'], 'a stage whose tool waits for a yes')
+await call(server, 'POST', `/runs/${left}/cancel`)
+await call(server, 'GET', `/runs/${left}/events`) // comes when the run has ended
+equal((await get(`/runs/${left}/graph`)).stages.map((s) => s.state), ['completed', 'cancelled'], 'it was not skipped')
 const failed = await get(`/runs/${await start('error-route')}/graph`)
 check(failed.stages.some((s) => s.state === 'failed'), 'a stage that failed', failed.stages)
 for (const name of await get('/pipelines')) equal((await get(`/pipelines/${name}`)).valid, true, `${name} is drawn`)

@@ -1,6 +1,7 @@
 /* The visits of a run and their calls, gathered while its journal is replayed. A step is a visit that ended; another
  * run can begin behind it, unless its batch or its group goes on. */
 #include "coreengine/app/past.h"
+#include "coreengine/app/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -157,6 +158,13 @@ static bool asks(json_object *end)
 
     return rv_json_get_text(end, "stage", &stage) && rv_json_get_text(end, "next_stage", &next) &&
            strcmp(stage, next) == 0;
+}
+
+const char *rv_app_visit_status(json_object *end)
+{
+    const char *status = rv_json_text_or(end, "status", "under way");
+
+    return strcmp(status, "skipped") == 0 && asks(end) ? "asked" : status;
 }
 
 static int read_kept(struct rv_app_steps *s, rv_err **err)

@@ -2,6 +2,7 @@
  * has come. */
 #include "config/analysis/analysis.h"
 #include "coreengine/app/past.h"
+#include "coreengine/app/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -115,17 +116,31 @@ struct reached {
     const char *last; /* status of the visit that ended last; borrowed; NULL: none did */
 };
 
+/* Also beside other branches of a group, where the run as a whole stands elsewhere. */
+static bool has_question(const struct rv_app_view *v, const char *stage)
+{
+    const rv_envelope *env = rv_run_envelope(v->replayed->run);
+    struct rv_interrupt in = rv_envelope_interrupt(env);
+    bool has = rv_envelope_has_interrupt(env) && in.stage && strcmp(in.stage, stage) == 0;
+
+    for (size_t i = 0; i < rv_envelope_n_queued(env) && !has; i++)
+        has = strcmp(rv_json_text_or(rv_envelope_queued_at(env, i), "stage", ""), stage) == 0;
+    return has;
+}
+
 static const char *state_of(const struct rv_app_view *v, const struct reached *r, const char *stage)
 {
     enum rv_run_status status = v->past->row.status;
     bool is_there = v->past->row.stage && strcmp(v->past->row.stage, stage) == 0;
 
-    if (status == RV_RUN_INTERRUPTED && (r->open > 0 || (is_there && r->visits > 0)))
+    if (status == RV_RUN_INTERRUPTED && (r->open > 0 || (is_there && r->visits > 0) || has_question(v, stage)))
         return "waits";
     if (r->open > 0)
         return rv_run_status_is_final(status) ? "cancelled" : "running";
     if (!r->last)
         return "pending";
+    if (strcmp(r->last, "asked") == 0)
+        return rv_run_status_is_final(status) ? "cancelled" : "waits";
     return strcmp(r->last, "error") == 0 ? "failed" : strcmp(r->last, "skipped") == 0 ? "skipped" : "completed";
 }
 
@@ -134,14 +149,13 @@ static void count_steps(const struct rv_app_view *v, size_t n_stages, struct rea
 {
     for (size_t i = 0; i < v->steps->n; i++) {
         const struct rv_app_step *s = &v->steps->items[i];
-        const char *status = NULL;
         if (s->label || s->stage < 0 || (size_t)s->stage >= n_stages)
             continue;
         struct reached *r = &reached[s->stage];
         r->visits++;
         r->open += s->number == 0;
-        if (s->number != 0 && (!s->end || rv_json_get_text(s->end, "status", &status)))
-            r->last = status ? status : "success";
+        if (s->number != 0)
+            r->last = s->end ? rv_app_visit_status(s->end) : "success";
     }
 }
 

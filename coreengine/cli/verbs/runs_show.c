@@ -354,9 +354,7 @@ static void write_steps(const struct picture *p, rv_buf *b)
             continue;
         }
         if (s->end) {
-            status = rv_json_text_or(s->end, "status", "under way");
-            if (s->asks && strcmp(status, "skipped") == 0)
-                status = "asked"; /* the visit goes on with the answer */
+            status = rv_app_visit_status(s->end);
             next = rv_json_text_or(s->end, "next_stage", NULL);
             error = rv_json_text_or(s->end, "error", NULL);
             rv_buf_printf(b, "  %3lld%c ", (long long)s->number, s->can_fork ? ' ' : '*');

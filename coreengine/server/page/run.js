@@ -212,7 +212,7 @@ class Run {
     this.list(event)
     const {type, stage} = event
     if (type === 'stage_started') this.mark(stage, 'running', 1)
-    else if (type === 'stage_completed') this.mark(stage, ENDS[event.status] ?? 'completed', 0)
+    else if (type === 'stage_completed') this.mark(stage, event.status === 'skipped' && event.next_stage === stage ? 'waits' : (ENDS[event.status] ?? 'completed'), 0)
     else if (type === 'stage_skipped') this.mark(stage, 'skipped', 0)
     else if (type === 'interrupt_pending') this.mark(stage, 'waits', 0)
     else if (type === 'routing_decision') for (const to of event.to ? [event.to] : (event.branches ?? [])) this.drawing.move(event.from, to)
