@@ -404,6 +404,20 @@ int rv_exchange_on_not_sent(rv_exchange *x, const rv_err *why, int64_t now_us, r
     return rv_exchange_on_end(x, &end, now_us, err);
 }
 
+void rv_exchange_refuse(rv_exchange *x, const char *why, int64_t now_us)
+{
+    struct rv_gate *gate = x->ticket.gate;
+
+    if (x->state != RV_EXCHANGE_SENT || x->is_taken)
+        return;
+    x->now_us = now_us;
+    x->attempts--;
+    x->role_attempts--;
+    x->is_refused = true;
+    give_up(x, RV_LLM_ERROR_RATE_LIMITED, why);
+    wake(gate);
+}
+
 const struct rv_llm_reply *rv_exchange_reply(const rv_exchange *x)
 {
     return x->is_nomem ? &x->nomem : &x->reply;

@@ -90,6 +90,9 @@ RV_MUST_CHECK int rv_exchange_on_end(rv_exchange *x, const struct rv_http_end *e
 bool rv_exchange_has_answer(const rv_exchange *x);
 /** The request could not even be started: counts as unreachable. */
 RV_MUST_CHECK int rv_exchange_on_not_sent(rv_exchange *x, const rv_err *why, int64_t now_us, rv_err **err);
+/** The same after SEND, as long as the request is not taken: it must not be made, nor any other one. The reply is the
+ * failure of the last request, and says why that is not repeated. */
+void rv_exchange_refuse(rv_exchange *x, const char *why, int64_t now_us);
 const struct rv_llm_reply *rv_exchange_reply(const rv_exchange *x); /* after DONE; borrowed */
 /** The role that answered (or failed last), borrowed from the pipeline. */
 const char *rv_exchange_role(const rv_exchange *x);

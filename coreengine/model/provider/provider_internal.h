@@ -171,7 +171,8 @@ struct rv_exchange {
     int64_t attempts, role_attempts; /* sent in all, and of this role */
     int64_t sent_us;                 /* the first of all; times of the answer count from here */
     int64_t wait_until_us, queued_us;
-    char why_no_repeat[160]; /* "": the attempts are used up, or repeating cannot help */
+    bool is_refused;         /* no further request may be made, to whichever role */
+    char why_no_repeat[400]; /* "": the attempts are used up, or repeating cannot help */
 
     /* the attempt */
     int64_t first_token_us;

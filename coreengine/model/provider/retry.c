@@ -58,7 +58,7 @@ static bool may_another_help(const rv_exchange *x)
 
 bool provider_fallback_wanted(const rv_exchange *x)
 {
-    return may_another_help(x) && !x->has_begun && !(x->opts.charged && x->may_be_billed) &&
+    return may_another_help(x) && !x->is_refused && !x->has_begun && !(x->opts.charged && x->may_be_billed) &&
            !(x->opts.deadline_us && x->now_us >= x->opts.deadline_us);
 }
 

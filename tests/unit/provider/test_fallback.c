@@ -246,6 +246,38 @@ START_TEST(the_request_keeps_its_limits_when_another_role_is_asked)
 }
 END_TEST
 
+/* Asked and its request answered so often, then not allowed: neither a repetition nor a role follows. */
+START_TEST(a_request_that_is_refused_is_the_last)
+{
+    static const struct answer busy = {.status = 503};
+    const char *options = _i ? "{'max_attempts':1}" : "{'max_attempts':3}";
+    struct world w;
+    rv_exchange *x;
+    int64_t at_us;
+
+    world_init(&w);
+    world_model(&w, "default", "openai", "m", options);
+    world_model(&w, "b", "openai", "n", "{'base_url':'http://spare/v1'}");
+    world_model(&w, "c", "openai", "o", "{'base_url':'http://third/v1'}");
+    world_fallback(&w, "default", "b", "c");
+    x = world_exchange(&w, NULL);
+    ck_assert_int_eq(rv_exchange_next(x, START_US, &at_us), RV_EXCHANGE_SEND);
+    (void)rv_exchange_request(x);
+    rv_exchange_refuse(x, "too late", START_US); /* it was taken */
+    world_answer(&w, x, &busy);
+    ck_assert_int_eq(rv_exchange_next(x, START_US + 10 * S, &at_us), RV_EXCHANGE_SEND);
+    rv_exchange_refuse(x, "one is enough", START_US + 10 * S);
+    ck_assert_int_eq(rv_exchange_next(x, START_US + 20 * S, &at_us), RV_EXCHANGE_DONE);
+    const struct rv_llm_reply *r = rv_exchange_reply(x);
+    ck_assert(r->failed);
+    ck_assert_int_eq(r->answer.attempts, 1);
+    ck_assert_ptr_nonnull(strstr(world_error(x), "one is enough"));
+    ck_assert_ptr_nonnull(strstr(world_error(x), "status 503"));
+    rv_exchange_free(x);
+    world_fini(&w);
+}
+END_TEST
+
 TCase *fallback_case(void)
 {
     TCase *tc = tcase_create("fallback");
@@ -258,6 +290,7 @@ TCase *fallback_case(void)
     tcase_add_test(tc, a_fallback_that_is_not_there_is_left_out);
     tcase_add_test(tc, a_fallback_that_can_not_be_asked_hands_over);
     tcase_add_test(tc, a_fallback_is_asked_while_a_repeat_would_be_too_late);
+    tcase_add_loop_test(tc, a_request_that_is_refused_is_the_last, 0, 2);
     tcase_add_loop_test(tc, the_request_keeps_its_limits_when_another_role_is_asked, 0, (int)RV_COUNT(adapted));
     return tc;
 }
