@@ -132,14 +132,15 @@ static const struct rv_key quota_keys[] = {
     KIND("tokens", read_tokens, "amounts", "Tokens that models read and write."),
     KIND("cost_usd", read_cost, "dollars",
          "What model calls cost, in US dollars. Models without a price cost nothing."),
-    KIND("model_calls", read_model_calls, "amounts", "Calls of models, repeated ones included."),
+    KIND("model_calls", read_model_calls, "amounts",
+         "Requests to models, those included that repeat one or ask a fallback."),
     KIND("runs", read_runs, "amounts", "Runs that begin, or are submitted."),
     KIND("tasks", read_tasks, "amounts", "Tasks of other types that a worker begins."),
     KIND("web_searches", read_web_searches, "amounts", "Searches of the web by tools."),
     KIND("dreams", read_dreams, "amounts", "Dreamings that begin."),
 };
 static const struct rv_key rate_keys[] = {
-    KIND("model_calls", read_model_call_rate, "times", "Calls of models."),
+    KIND("model_calls", read_model_call_rate, "times", "Requests to models, as in quotas."),
     KIND("runs", read_run_rate, "times", "Runs that begin, or are submitted."),
     KIND("tasks", read_task_rate, "times", "Tasks of other types that a worker begins."),
 };

@@ -13,7 +13,8 @@ struct call;
 /* Something that is released together with a call. */
 struct call_hold {
     void (*release)(struct call *c);
-    bool counts_charges; /* it is settled once: no request may be repeated that may have been charged for */
+    bool counts_charges;  /* it is settled once: no request may be repeated that may have been charged for */
+    bool counts_requests; /* each but the first asks engine_quota_more() */
 };
 /* Something that will happen to a run: an answer, a timer, a part of a stream, an answer of a person. */
 struct call {

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "coreengine/engine/quota_internal.h"
 #include "coreengine/engine/services_internal.h"
 
 #define LINGER_US                                                                                                      \
@@ -17,6 +18,7 @@ struct model_call {
     rv_http_call *http; /* NULL: no request is under way */
     bool held;          /* the observer wants no more pieces now */
     bool is_done;       /* the call has its answer */
+    bool has_sent;      /* a request, for which the call was counted */
     bool lingers;       /* the answer is complete, and its body still arrives */
     rv_log *log;        /* of the request under way; owned; NULL: none */
 };
@@ -288,15 +290,31 @@ static void wait_until(struct model_call *m, int64_t at_us)
     due_at(c, c->deadline_us && at_us > c->deadline_us ? c->deadline_us : at_us);
 }
 
+/* Another request than the first needs what a quota allows. False: ask again when the call is due, or the exchange has
+ * been told that it may not. */
+static bool may_send(struct model_call *m, bool *waits)
+{
+    rv_err *why = NULL;
+    enum engine_more more = m->has_sent ? engine_quota_more(m->call, &why) : ENGINE_MORE_YES;
+
+    *waits = more == ENGINE_MORE_LATER;
+    if (more == ENGINE_MORE_NO)
+        rv_exchange_refuse(m->exchange, rv_err_text(why), now_us(m));
+    m->has_sent = true;
+    rv_err_free(why);
+    return more == ENGINE_MORE_YES;
+}
+
 /* Do what the exchange wants next. It may break the run. */
 static void advance(struct model_call *m)
 {
     int64_t at_us = RV_NEVER;
+    bool waits = false;
 
     while (!m->http) {
         switch (rv_exchange_next(m->exchange, now_us(m), &at_us)) {
         case RV_EXCHANGE_SEND:
-            if (!send_request(m))
+            if (may_send(m, &waits) ? !send_request(m) : waits)
                 return;
             break;
         case RV_EXCHANGE_WAIT:

@@ -22,7 +22,9 @@ struct quota_call {
     int (*make)(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **err);
     struct rv_effect effect; /* owned until the call is made */
     struct rv_quota_ask ask;
+    struct rv_quota_ask more; /* for another request of the call */
     struct rv_quota_answer answer;
+    bool asks_more;                /* `more` is asked, or answered */
     bool is_asking;                /* the store thread has it */
     bool is_told;                  /* the store thread has answered: `write` has it */
     bool waits;                    /* for calls under way */
@@ -51,6 +53,14 @@ static bool limits_calls(const struct rv_exec_quotas *q)
     for (size_t i = 0; i < q->n_limits; i++)
         if (q->limits[i].kind == RV_QUOTA_TOKENS || q->limits[i].kind == RV_QUOTA_COST ||
             q->limits[i].kind == RV_QUOTA_MODEL_CALLS)
+            return true;
+    return false;
+}
+
+static bool limits_requests(const struct rv_exec_quotas *q)
+{
+    for (size_t i = 0; i < q->n_limits; i++)
+        if (q->limits[i].kind == RV_QUOTA_MODEL_CALLS)
             return true;
     return false;
 }
@@ -207,8 +217,10 @@ static void free_quota_call(struct quota_call *q)
 static void leave(struct quota_call *q)
 {
     rv_engine *e = q->call->x->engine;
-    const struct settlement s = settlement_of(q);
+    struct settlement s = settlement_of(q);
 
+    if (q->is_held) /* another request was asked for: those before it may be charged for */
+        memcpy(s.used, q->ask.reserves, sizeof s.used);
     q->call = NULL;
     q->next = e->left_asks;
     q->at = &e->left_asks;
@@ -228,7 +240,7 @@ static void release(struct call *c)
         leave(q);
         return;
     }
-    if (q->is_told) { /* nothing was sent: all is given back */
+    if (q->is_told && !q->asks_more) { /* nothing was sent: all is given back */
         q->is_held = q->write.rc == 0;
         memset(q->ask.reserves, 0, sizeof q->ask.reserves);
     }
@@ -400,6 +412,8 @@ bool engine_quota_waits(struct call *c, int *rc, rv_err **err)
     *rc = 0;
     if (q->is_asking) { /* a step was kept meanwhile */
         due_at(c, RV_NEVER);
+    } else if (q->asks_more) {
+        return false;
     } else if (q->is_told) {
         rv_err *why = q->write.err;
         q->is_told = false;
@@ -412,6 +426,61 @@ bool engine_quota_waits(struct call *c, int *rc, rv_err **err)
     }
     return true;
 }
+
+/* --- another request of a call --- */
+
+static int write_more(struct write *w, rv_store *store, rv_err **err)
+{
+    struct quota_call *q = asking(w);
+
+    return rv_store_reserve(store, &q->more, &q->answer, err);
+}
+
+/* Nothing is reserved: the call's own reservation is for all its requests, and what may be charged for is not sent
+ * again. */
+static void ask_more(struct call *c, struct quota_call *q)
+{
+    rv_engine *e = c->x->engine;
+
+    q->asks_more = true;
+    q->more = q->ask;
+    q->more.run = NULL;
+    q->more.now_us = rv_engine_now_us(e);
+    memset(q->more.reserves, 0, sizeof q->more.reserves);
+    q->write = (struct write){.write = write_more, .done = ask_done, .is_alone = true};
+    if (e->writer) {
+        q->is_asking = true;
+        due_at(c, RV_NEVER);
+        engine_writer_submit(e->writer, &q->write);
+    } else {
+        q->write.rc = write_more(&q->write, e->opts.store, &q->write.err);
+        q->is_told = true;
+    }
+}
+
+enum engine_more engine_quota_more(struct call *c, rv_err **why)
+{
+    struct quota_call *q = quota_of(c);
+
+    if (!q || !q->hold.counts_requests)
+        return ENGINE_MORE_YES;
+    if (!q->asks_more)
+        ask_more(c, q);
+    if (q->is_asking)
+        return ENGINE_MORE_LATER;
+    q->asks_more = q->is_told = false;
+    if (q->write.rc == 0) {
+        tell_near(c->x, q);
+        return ENGINE_MORE_YES;
+    }
+    *why = q->write.err;
+    q->write.err = NULL;
+    RV_LOG(c->x->log, WARN, "quota.exceeded", RV_F_TEXT("stage", engine_call_stage(c)), RV_F_I64("visit", c->visit),
+           RV_F_I64("call_id", c->call_id), RV_F_ERR("error", *why));
+    return ENGINE_MORE_NO;
+}
+
+/* --- making a call --- */
 
 static const char *copy_text(rv_arena *a, const char *text, bool *ok)
 {
@@ -458,6 +527,7 @@ int engine_quota_call(struct call *c, struct rv_effect *e,
     c->hold = &q->hold;
     q->hold.release = release;
     q->hold.counts_charges = limits_charges(of);
+    q->hold.counts_requests = limits_requests(of);
     q->call = c;
     snprintf(q->run, sizeof q->run, "%s", rv_journal_run(x->opts.journal));
     q->make = make;

@@ -184,6 +184,56 @@ START_TEST(a_broken_answer_is_not_asked_for_again_when_a_quota_counts_what_it_co
 }
 END_TEST
 
+/* A quota of model calls counts each request. What is not allowed is not sent: neither again nor to a fallback. */
+static const struct {
+    int64_t limit;
+    bool is_rate, falls_back;
+    size_t n_requests;
+    const char *says; /* in llm_result */
+} counted[] = {
+    {10, false, false, 3, "after 3 attempts"},
+    {2, false, false, 2,
+     "after 2 attempts; not repeated: quota exceeded: user \\\"ada\\\" may use 2 model calls a day"},
+    {1, false, false, 1, "busy; not repeated: quota exceeded: user \\\"ada\\\" may use 1 model call a day"},
+    {2, true, false, 2, "after 2 attempts; not repeated: quota exceeded: user \\\"ada\\\" may use 2 model calls a day"},
+    {5, false, true, 5, "after 2 attempts; not repeated"},
+    {3, false, true, 3, "may use 3 model calls a day"},
+};
+START_TEST(each_request_of_a_call_counts_as_a_model_call)
+{
+    static const struct plan busy[] = {{.status = 503, .body = "busy"}};
+    char role[300] = "max_attempts: 3, max_retry_wait_ms: 1";
+    const struct asking asks = {.role = role, .stage = "max_tokens: 10"};
+    struct rv_quota_limit limit = {.kind = RV_QUOTA_MODEL_CALLS,
+                                   .span = RV_SPAN_DAY,
+                                   .is_rate = counted[_i].is_rate,
+                                   .limit = counted[_i].limit,
+                                   .plan = "free"};
+    const struct rv_exec_quotas of = {.user = "ada", .limits = &limit, .n_limits = 1};
+    struct how how = {.real_time = true, .quotas = &of};
+    struct world w;
+
+    begin(busy, 1);
+    if (counted[_i].falls_back)
+        snprintf(role, sizeof role,
+                 "max_attempts: 3, max_retry_wait_ms: 1, fallback: [other]}\n  other: {model: \"openai:n\", base_url: "
+                 "\"http://127.0.0.1:%d/v1\", proxy: \"\", max_attempts: 3, max_retry_wait_ms: 1",
+                 all.server.port);
+    char *text = talks_text(&all, &asks);
+    ck_assert_int_eq(rv_store_open("memory:", &(struct rv_store_opts){0}, &how.store, NULL), 0);
+    world_run(&w, &how, text, NULL);
+    ck_assert_str_eq(world_status(&w), "failed");
+    ck_assert_uint_eq(all.server.n_requests, counted[_i].n_requests);
+    char *line = world_event(&w, "\"llm_result\"", "\"error\"");
+    ck_assert_msg(line && strstr(line, counted[_i].says), "%s", line ? line : "no result");
+    free(line);
+    world_fini(&w);
+    rv_store_close(how.store);
+    free(text);
+    tear_down();
+}
+END_TEST
+
 /* --- held --- */
 
 #define N_LARGE 4000 /* pieces of 8 KB: far more than what two sockets take */
@@ -379,6 +429,7 @@ Suite *models_suite(void)
     tcase_add_test(tc, the_record_of_a_request_names_its_run_and_call);
     tcase_add_test(tc, a_server_that_is_busy_is_asked_again);
     tcase_add_test(tc, a_broken_answer_is_not_asked_for_again_when_an_inner_pipeline_has_a_budget);
+    tcase_add_loop_test(tc, each_request_of_a_call_counts_as_a_model_call, 0, RV_COUNT(counted));
     tcase_add_loop_test(tc, a_broken_answer_is_not_asked_for_again_when_a_quota_counts_what_it_costs, 0,
                         RV_COUNT(quotas));
     tcase_add_test(tc, a_held_stream_holds_its_server_and_loses_nothing);
