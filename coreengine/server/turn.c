@@ -217,12 +217,26 @@ static int64_t number_of(rv_str line)
     return n;
 }
 
-/* A router has a run of its own before: its events are lines as they are. */
+/* A router has a run of its own before. */
 static bool is_of_answer(struct turn *t, rv_str line)
 {
     if (!t->is_answering && memmem(line.ptr, line.len, "\"pipeline_started\"", 18))
         t->is_answering = memmem(line.ptr, line.len, t->ask->run, strlen(t->ask->run)) != NULL;
     return t->is_answering;
+}
+
+/* What a router used is the turn's: its events are lines as they are. Those of a turn that has not begun wait: a stream
+ * with lines has a run, which others go on with. */
+static void tell_routing(struct turn *t)
+{
+    rv_str rest = rv_buf_str(&t->routing);
+    size_t n;
+
+    for (; rest.len > 0; rest = (rv_str){rest.ptr + n + 1, rest.len - n - 1}) {
+        n = (size_t)((const char *)memchr(rest.ptr, '\n', rest.len) - rest.ptr);
+        rv_app_stream_note(t->log, "", (rv_str){rest.ptr, n});
+    }
+    rv_buf_fini(&t->routing);
 }
 
 static void tell_event(struct turn *t, rv_str line, json_object *event)
@@ -234,8 +248,13 @@ static void tell_event(struct turn *t, rv_str line, json_object *event)
     if (!t->log)
         rc = open_log(t, &err);
     if (rc == 0 && seq > 0 && is_of_answer(t, line)) {
+        tell_routing(t);
         rc = srv_view_event(t->view, seq, line, event, &err);
         rv_app_stream_on_event(t->log, line);
+    } else if (rc == 0 && !t->is_answering) {
+        rv_buf_add_str(&t->routing, line);
+        rv_buf_putc(&t->routing, '\n');
+        rc = rv_buf_check(&t->routing, "what a router did", &err);
     } else if (rc == 0) {
         rv_app_stream_note(t->log, "", line);
     }

@@ -125,6 +125,7 @@ static void free_turn(struct turn *t)
     rv_app_user_chat_free(t->user_chat);
     srv_turn_ask_free(t->ask);
     rv_buf_fini(&t->out);
+    rv_buf_fini(&t->routing);
     free(t->spare);
     free(t);
 }
@@ -403,6 +404,7 @@ static void on_ask(struct srv_message *l)
     t->st = n->st;
     t->st->self = t;
     rv_buf_init(&t->out, RV_PROTOCOL_MAX_OUT);
+    rv_buf_init(&t->routing, RV_PROTOCOL_MAX_OUT);
     free(n);
     rc = start(t, &failed, &err);
     if (rc == 0 && failed == t) { /* it goes on by itself */

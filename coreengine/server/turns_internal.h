@@ -19,7 +19,8 @@ struct turn {
     struct kept *spare; /* with the log, of its writer: a message for when memory is short; NULL: it was used; owned */
     struct srv_view *view; /* with the log; owned */
     rv_buf out;
-    bool is_answering; /* the run of its answer has begun: before it a router may have had one */
+    rv_buf routing;    /* lines of events of the router, until the run of the answer has begun */
+    bool is_answering; /* that run has begun */
     bool is_told;      /* its end is a line, or there will be none */
     bool is_held;      /* the model is */
     bool is_parked;    /* it waits for an answer */

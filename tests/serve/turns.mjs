@@ -30,6 +30,7 @@ await once(provider, 'listening')
 const env = {OPENAI_API_KEY: 'k', OPENAI_BASE_URL: `http://127.0.0.1:${provider.address().port}/v1`}
 
 file('agents/boss.yaml', 'kind: agent\nname: boss\ndescription: Answers.\nmodel: openai:gpt-4.1\ntools:\n  - name: wipe\n')
+file('agents/desk.yaml', 'name: desk\ndescription: Decides.\nmodel: openai:gpt-4.1\nproperties: {agent: {type: string}}\nstructured_output: true\nrouting: {agents: [boss], fallback: boss}\n')
 const script = file('turns.yaml', 'tools:\n  wipe: {risk: destructive, calls: [{result: {wiped: true}}]}\n')
 const args = ['--schema-dir', join(scratch, 'agents'), '--script', script, '--client-grace', 'never']
 const name = {'x-agent-schema-name': 'boss'}
@@ -204,5 +205,16 @@ await server.stop()
 equal([(await cut).status, (await cut).headers.get('retry-after'), (await cut).json.error.code], [503, '5', 'unavailable'], 'a server that ends says so')
 server = await serve('turns.db', args, env)
 await repeat('and the next one begins it again')
+
+// --- a server is killed while a router is asked: no run goes on with the turn ---
+const routed = {...waits, model: 'desk', stream: true}
+begun = once(came, 'asked')
+const unrouted = complete(routed, first).catch(() => 'killed')
+await begun
+await server.kill()
+await unrouted
+server = await serve('turns.db', args, env)
+came.on('asked', () => setImmediate(() => go?.()))
+check((await complete(routed, {'x-stainless-retry-count': '1'})).text.includes('So: wait'), 'its repetition begins it again')
 equal(await server.stop(), 0, 'it ends as it should')
 finish('turns')
