@@ -3,7 +3,11 @@
  * In it the root is an object, every object is closed and requires all of its properties; what was optional may be null
  * instead. Limits of texts, numbers and lists are refused by some models and ignored by others: they become words of
  * the description, and are checked here when the answer comes. When an answer in the strict form might not fit the
- * schema (apart from the nulls), the strict form is not used: the caller sends the schema unchanged. */
+ * schema (apart from the nulls), the strict form is not used: the caller sends the schema unchanged.
+ *
+ * The nulls are taken out before an answer is checked (agent_output_drop_nulls), but not everywhere: a member has to
+ * say its types, and has to be reached by properties, items and single references to "$defs". A null elsewhere would be
+ * refused whatever the model does, so it is never asked for. */
 #include "coreengine/model/wire/wire_internal.h"
 
 #include <json-c/linkhash.h>
@@ -19,6 +23,10 @@ struct strict {
     json_object *root;
     rv_jw w; /* of the strict form; it keeps its first failure */
     size_t n_properties, n_values;
+    bool is_far;     /* in a place that is not searched for nulls: one of several alternatives */
+    bool is_in_defs; /* in a definition */
+    /* A far place refers to the root or to a definition, which then may have no nulls that have to be taken out. */
+    bool has_far_root, has_far_def, has_null_in_root, has_null_in_def;
     bool is_lost; /* the strict subset cannot express it, and what was written is of no use */
 };
 
@@ -113,17 +121,20 @@ static int find_word(const char *name)
 
 /* --- the words of a schema --- */
 
+static bool has_null(json_object *values)
+{
+    for (size_t i = 0; i < json_object_array_length(values); i++)
+        if (!json_object_array_get_idx(values, i))
+            return true;
+    return false;
+}
+
 static void write_values(struct strict *s, json_object *values, bool add_null)
 {
-    bool has_null = false;
-
     rv_jw_arr(&s->w);
-    for (size_t i = 0; i < json_object_array_length(values); i++) {
-        json_object *value = json_object_array_get_idx(values, i);
-        has_null = has_null || !value;
-        rv_jw_value(&s->w, value);
-    }
-    if (add_null && !has_null)
+    for (size_t i = 0; i < json_object_array_length(values); i++)
+        rv_jw_value(&s->w, json_object_array_get_idx(values, i));
+    if (add_null && !has_null(values))
         rv_jw_value(&s->w, NULL);
     rv_jw_arr_end(&s->w);
 }
@@ -206,6 +217,57 @@ static void keep_const(struct strict *s, json_object *value, bool add_null)
     rv_jw_arr_end(&s->w);
 }
 
+static bool allows_null(json_object *schema);
+
+/* Exactly one of the alternatives, or at least one, allows null. */
+static bool list_allows_null(json_object *list, bool is_exact)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < json_object_array_length(list); i++)
+        n += allows_null(json_object_array_get_idx(list, i)) ? 1 : 0;
+    return is_exact ? n == 1 : n > 0;
+}
+
+/* Is null surely one of the values of that schema? */
+static bool allows_null(json_object *schema)
+{
+    json_object *values = rv_json_get_arr(schema, "enum"), *any = rv_json_get_arr(schema, "anyOf");
+    json_object *one = rv_json_get_arr(schema, "oneOf"), *value = NULL;
+
+    if (has(schema, "$ref") || (has(schema, "type") && !is_of_type(schema, "null")))
+        return false;
+    return (!values || has_null(values)) && (!json_object_object_get_ex(schema, "const", &value) || !value) &&
+           (!any || list_allows_null(any, false)) && (!one || list_allows_null(one, true));
+}
+
+/* The schema, or the definition that it refers to. */
+static json_object *definition_of(const struct strict *s, json_object *schema)
+{
+    static const char prefix[] = "#/$defs/";
+    json_object *defs = rv_json_get_obj(s->root, "$defs");
+    const char *ref = NULL;
+
+    if (!rv_json_get_text(schema, "$ref", &ref))
+        return schema;
+    return defs && strncmp(ref, prefix, sizeof prefix - 1) == 0 ? rv_json_get_obj(defs, ref + sizeof prefix - 1) : NULL;
+}
+
+/* The model has to write null where this member is left out: is the null valid, or taken out? */
+static void note_null(struct strict *s, json_object *property)
+{
+    json_object *of = definition_of(s, property);
+
+    if (of && allows_null(of))
+        return;
+    if (s->is_far || !of || !has(of, "type") || is_of_type(of, "null"))
+        s->is_lost = true;
+    else if (s->is_in_defs)
+        s->has_null_in_def = true;
+    else
+        s->has_null_in_root = true;
+}
+
 static void convert_properties(struct strict *s, json_object *from, int nesting)
 {
     json_object *properties = rv_json_get_obj(from, "properties"), *extra = NULL;
@@ -220,11 +282,14 @@ static void convert_properties(struct strict *s, json_object *from, int nesting)
     rv_jw_key(&s->w, "properties");
     rv_jw_obj(&s->w);
     json_object_object_foreach (properties, key, property) {
+        bool nullable = !has_text(required, key);
         s->is_lost = s->is_lost || ++s->n_properties > MAX_PROPERTIES;
+        if (!s->is_lost && nullable)
+            note_null(s, property);
         if (s->is_lost)
             return;
         rv_jw_key(&s->w, key);
-        convert(s, property, nesting + 1, !has_text(required, key));
+        convert(s, property, nesting + 1, nullable);
     }
     rv_jw_obj_end(&s->w);
     rv_jw_key(&s->w, "required");
@@ -239,14 +304,18 @@ static void convert_properties(struct strict *s, json_object *from, int nesting)
 
 static void convert_list(struct strict *s, json_object *from, int nesting)
 {
+    bool was_far = s->is_far;
+
     if (!json_object_is_type(from, json_type_array) || json_object_array_length(from) == 0) {
         s->is_lost = true;
         return;
     }
     rv_jw_key(&s->w, "anyOf");
     rv_jw_arr(&s->w);
+    s->is_far = true;
     for (size_t i = 0; !s->is_lost && i < json_object_array_length(from); i++)
         convert(s, json_object_array_get_idx(from, i), nesting, false);
+    s->is_far = was_far;
     rv_jw_arr_end(&s->w);
 }
 
@@ -266,7 +335,10 @@ static void convert_defs(struct strict *s, const char *key)
         if (s->is_lost)
             return;
         rv_jw_key(&s->w, name);
+        s->is_in_defs = true;
+        s->is_far = json_object_is_type(def, json_type_object) && has(def, "$ref"); /* of a reference to it */
         convert(s, def, 1, false);
+        s->is_in_defs = s->is_far = false;
     }
     rv_jw_obj_end(&s->w);
 }
@@ -299,10 +371,15 @@ static void convert_ref(struct strict *s, json_object *from)
             !rv_str_is(rv_str_of(key), "title") && find_word(key) != (int)WORD_DROPPED)
             s->is_lost = true;
     }
-    if (!rv_json_get_text(from, "$ref", &ref) || !is_there(s->root, ref))
+    if (!rv_json_get_text(from, "$ref", &ref) || !is_there(s->root, ref)) {
         s->is_lost = true;
-    else
-        rv_jw_kv_text(&s->w, "$ref", ref);
+        return;
+    }
+    rv_jw_kv_text(&s->w, "$ref", ref);
+    if (rv_str_is(rv_str_of(ref), "#"))
+        s->has_far_root = true;
+    else if (s->is_far || !definition_of(s, from))
+        s->has_far_def = true;
 }
 
 static void convert_words(struct strict *s, json_object *from, int nesting, bool nullable)
@@ -344,9 +421,8 @@ static bool needs_union(json_object *from)
 {
     json_object *values = rv_json_get_arr(from, "enum"), *value = NULL;
 
-    for (size_t i = 0; values && i < json_object_array_length(values); i++)
-        if (!json_object_array_get_idx(values, i))
-            return false;
+    if (values && has_null(values))
+        return false;
     if (has(from, "type") || (json_object_object_get_ex(from, "const", &value) && !value))
         return false;
     return has(from, "$ref") || has(from, "enum") || has(from, "const") || has(from, "anyOf") || has(from, "oneOf");
@@ -396,6 +472,9 @@ int wire_schema_to_strict(json_object *schema, json_object **out, rv_err **err)
     if (has(schema, "anyOf") || has(schema, "oneOf") || has(schema, "enum") || !has(schema, "properties"))
         return 0; /* the root is an object and nothing else */
     convert(&s, schema, 1, false);
+    /* Far definitions may refer to others, and so may the root. */
+    if ((s.has_far_root && (s.has_null_in_root || s.has_null_in_def)) || (s.has_far_def && s.has_null_in_def))
+        s.is_lost = true;
     if (text.rc == RV_E_NOMEM || !s.is_lost)
         rc = rv_buf_check(&text, "a schema", err);
     if (rc == 0 && !s.is_lost)

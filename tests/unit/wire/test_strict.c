@@ -11,23 +11,33 @@ static const struct {
     {"all required", "{'type':'object','properties':{'a':{'type':'string'}},'required':['a']}",
      "{'type':'object','properties':{'a':{'type':'string'}},'required':['a'],'additionalProperties':false}"},
     {"optional ones may be null",
-     "{'type':'object','properties':{'a':{'type':'integer'},'b':{'type':['string','null']},'c':{'enum':['x','y']},"
-     "'d':{'type':'string','enum':['x']},'e':{'const':null}}}",
+     "{'type':'object','properties':{'a':{'type':'integer'},'b':{'type':['string','null']},"
+     "'c':{'enum':['x',null]},'d':{'type':'string','enum':['x']},'e':{'const':null},"
+     "'f':{'anyOf':[{'type':'string'},{'type':'null'}]}}}",
      "{'type':'object','properties':{'a':{'type':['integer','null']},'b':{'type':['string','null']},"
-     "'c':{'anyOf':[{'enum':['x','y']},{'type':'null'}]},'d':{'type':['string','null'],'enum':['x',null]},"
-     "'e':{'enum':[null]}},'required':['a','b','c','d','e'],'additionalProperties':false}"},
+     "'c':{'enum':['x',null]},'d':{'type':['string','null'],'enum':['x',null]},'e':{'enum':[null]},"
+     "'f':{'anyOf':[{'anyOf':[{'type':'string'},{'type':'null'}]},{'type':'null'}]}},"
+     "'required':['a','b','c','d','e','f'],'additionalProperties':false}"},
+    {"an optional one of values without a type", "{'type':'object','properties':{'a':{'enum':['x','y']}}}", NULL},
+    {"an optional one within an alternative",
+     "{'type':'object','required':['a'],'properties':{'a':{'anyOf':[{'type':'object','properties':{'x':{'type':"
+     "'string'}}},{'type':'string'}]}}}",
+     NULL},
     {"objects and lists within",
      "{'type':'object','properties':{'a':{'type':'array','items':{'type':'object','properties':{'b':{'type':'number'}},"
      "'required':['b']}}},'required':['a'],'additionalProperties':false}",
      "{'type':'object','properties':{'a':{'type':'array','items':{'type':'object','properties':{'b':{'type':'number'}},"
      "'required':['b'],'additionalProperties':false}}},'required':['a'],'additionalProperties':false}"},
     {"references stay",
-     "{'type':'object','properties':{'a':{'$ref':'#/$defs/p','description':'left out'},'b':{'$ref':'#/$defs/p'},"
-     "'c':{'$ref':'#'}},'required':['a'],'$defs':{'p':{'type':'object','properties':{'x':{'type':'string'}}}}}",
-     "{'type':'object','properties':{'a':{'$ref':'#/$defs/p'},'b':{'anyOf':[{'$ref':'#/$defs/p'},{'type':'null'}]},"
-     "'c':{'anyOf':[{'$ref':'#'},{'type':'null'}]}},'required':['a','b','c'],'additionalProperties':false,"
-     "'$defs':{'p':{'type':'object','properties':{'x':{'type':['string','null']}},'required':['x'],"
-     "'additionalProperties':false}}}"},
+     "{'type':'object','properties':{'a':{'$ref':'#/$defs/p','description':'left out'},'b':{'$ref':'#/$defs/p'}},"
+     "'required':['a'],'$defs':{'p':{'type':'object','properties':{'x':{'type':'string'}}}}}",
+     "{'type':'object','properties':{'a':{'$ref':'#/$defs/p'},'b':{'anyOf':[{'$ref':'#/$defs/p'},{'type':'null'}]}},"
+     "'required':['a','b'],'additionalProperties':false,'$defs':{'p':{'type':'object','properties':{'x':{'type':"
+     "['string','null']}},'required':['x'],'additionalProperties':false}}}"},
+    {"a root that contains itself",
+     "{'type':'object','properties':{'a':{'type':'array','items':{'$ref':'#'}}},'required':['a']}",
+     "{'type':'object','properties':{'a':{'type':'array','items':{'$ref':'#'}}},'required':['a'],"
+     "'additionalProperties':false}"},
     {"limits become words",
      "{'type':'object','properties':{'a':{'type':'string','description':'Name','minLength':1,'maxLength':9},"
      "'b':{'type':'integer','minimum':0},'c':{'type':'string','default':'x','x-ui':1}},'required':['a','b','c']}",
