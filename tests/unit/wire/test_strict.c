@@ -18,11 +18,49 @@ static const struct {
      "'c':{'enum':['x',null]},'d':{'type':['string','null'],'enum':['x',null]},'e':{'enum':[null]},"
      "'f':{'anyOf':[{'anyOf':[{'type':'string'},{'type':'null'}]},{'type':'null'}]}},"
      "'required':['a','b','c','d','e','f'],'additionalProperties':false}"},
+    {"optional ones in definitions and lists may be null",
+     "{'type':'object','properties':{'a':{'type':'array','items':{'$ref':'#/$defs/p'}}},'required':['a'],"
+     "'$defs':{'p':{'type':'object','properties':{'x':{'type':'string'},'y':{'$ref':'#/$defs/p'}}}}}",
+     "{'type':'object','properties':{'a':{'type':'array','items':{'$ref':'#/$defs/p'}}},'required':['a'],"
+     "'additionalProperties':false,'$defs':{'p':{'type':'object','properties':{'x':{'type':['string','null']},"
+     "'y':{'anyOf':[{'$ref':'#/$defs/p'},{'type':'null'}]}},'required':['x','y'],'additionalProperties':false}}}"},
+    {"far places need no null",
+     "{'type':'object','properties':{'a':{'anyOf':[{'$ref':'#/$defs/p'},{'type':'null'}]},'b':{'type':'string'}},"
+     "'required':['a'],'$defs':{'p':{'type':'object','properties':{'x':{'type':'string'}},'required':['x']}}}",
+     "{'type':'object','properties':{'a':{'anyOf':[{'$ref':'#/$defs/p'},{'type':'null'}]},"
+     "'b':{'type':['string','null']}},'required':['a','b'],'additionalProperties':false,"
+     "'$defs':{'p':{'type':'object','properties':{'x':{'type':'string'}},'required':['x'],"
+     "'additionalProperties':false}}}"},
     {"an optional one of values without a type", "{'type':'object','properties':{'a':{'enum':['x','y']}}}", NULL},
+    {"an optional one of types without a value null",
+     "{'type':'object','properties':{'a':{'type':['string','null'],'enum':['x']}}}", NULL},
+    {"an optional constant", "{'type':'object','properties':{'a':{'const':5}}}", NULL},
+    {"an optional one of alternatives",
+     "{'type':'object','properties':{'a':{'oneOf':[{'type':'string'},{'type':'integer'}]}}}", NULL},
+    {"an optional one that two alternatives allow to be null",
+     "{'type':'object','properties':{'a':{'oneOf':[{'type':['string','null']},{'type':['integer','null']}]}}}", NULL},
     {"an optional one within an alternative",
      "{'type':'object','required':['a'],'properties':{'a':{'anyOf':[{'type':'object','properties':{'x':{'type':"
      "'string'}}},{'type':'string'}]}}}",
      NULL},
+    {"an optional one of a definition that is an alternative",
+     "{'type':'object','required':['a'],'properties':{'a':{'anyOf':[{'$ref':'#/$defs/p'},{'type':'string'}]}},"
+     "'$defs':{'p':{'type':'object','properties':{'x':{'type':'string'}}}}}",
+     NULL},
+    {"an optional one of a definition behind another",
+     "{'type':'object','required':['a'],'properties':{'a':{'$ref':'#/$defs/p'}},"
+     "'$defs':{'p':{'$ref':'#/$defs/q'},'q':{'type':'object','properties':{'x':{'type':'string'}}}}}",
+     NULL},
+    {"an optional one of an older definition",
+     "{'type':'object','required':['a'],'properties':{'a':{'$ref':'#/definitions/p'}},"
+     "'definitions':{'p':{'type':'object','properties':{'x':{'type':'string'}}}}}",
+     NULL},
+    {"an optional one of a root that contains itself",
+     "{'type':'object','required':['a'],'properties':{'a':{'type':'array','items':{'$ref':'#'}},'b':{'type':"
+     "'string'}}}",
+     NULL},
+    {"an optional reference to the root",
+     "{'type':'object','required':['b'],'properties':{'a':{'$ref':'#'},'b':{'type':'string'}}}", NULL},
     {"objects and lists within",
      "{'type':'object','properties':{'a':{'type':'array','items':{'type':'object','properties':{'b':{'type':'number'}},"
      "'required':['b']}}},'required':['a'],'additionalProperties':false}",
