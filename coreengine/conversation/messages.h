@@ -58,6 +58,9 @@ struct rv_message {
     const char *parent_call_id; /* of a delegated agent's row: the tool call of the parent; NULL: of the turn itself */
     rv_str metadata;            /* JSON object; empty: {} */
     int64_t created_us;
+    /* of a row that was read */
+    const char *encryption_level; /* the mode of encryption that it was written in; NULL: none was set */
+    bool is_hidden;               /* content is ciphertext, which is all that a client is shown */
 };
 
 /** One estimate for all paths: a quarter of the code points, rounded down; of no text 0. */

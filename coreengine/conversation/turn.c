@@ -89,6 +89,7 @@ void rv_turn_add(struct rv_turn *t, const struct rv_message *row)
     copy_str(t, &m.content);
     copy_str(t, &m.tool_calls);
     copy_str(t, &m.metadata);
+    m.encryption_level = NULL;
     if (t->rc == 0)
         t->rows[t->n_rows++] = m;
 }

@@ -44,7 +44,7 @@ static int look(void *self, const struct rv_message *m, rv_err **err)
     struct grep *g = self;
 
     (void)err;
-    g->is_found = m->content.len > 0 && contains(m->content.ptr, m->content.len, g->text);
+    g->is_found = m->content.len > 0 && !m->is_hidden && contains(m->content.ptr, m->content.len, g->text);
     return g->is_found ? RV_STORE_ENOUGH : 0;
 }
 

@@ -81,7 +81,7 @@ static int take_message(void *self, const struct rv_message *m, rv_err **err)
                       json_object_new_string_len(m->content.ptr ? m->content.ptr : "", (int)m->content.len));
     else
         put_or_null(&b, e, "content_or_summary", NULL);
-    put_text(&b, e, "encryption_level", NULL);
+    put_text(&b, e, "encryption_level", m->encryption_level);
     metadata = rv_json_build(&b, e, "metadata", json_object_new_object());
     rv_json_build_int(&b, metadata, "token_count", m->token_count);
     put_or_null(&b, metadata, "tool_calls", parsed(&b, m->tool_calls));

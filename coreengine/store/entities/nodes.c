@@ -50,7 +50,6 @@ static rv_str part(const rv_sql_stmt *stmt, int at)
     return (rv_str){"", 0};
 }
 
-/* A value that only a client can decrypt counts as absent. */
 static int read_metadata(rv_sql_stmt *stmt, const struct rv_key_hit *h, rv_str *out, rv_err **err)
 {
     const struct rv_place at = entity_place(h->kind, h->tenant, h->user, h->id);
@@ -58,8 +57,8 @@ static int read_metadata(rv_sql_stmt *stmt, const struct rv_key_hit *h, rv_str *
 
     while (i < N_BEFORE + 4 && sql_is_null(stmt, i))
         i += 2;
-    int rc = store_secret_at(stmt, i, &at, "metadata", out, err);
-    if (rc == 0 && (!out->ptr || store_secret_is(*out)))
+    int rc = store_secret_json_at(stmt, i, &at, "metadata", out, err);
+    if (rc == 0 && !out->ptr)
         *out = RV_STR_LIT("");
     return rc;
 }

@@ -307,8 +307,11 @@ static int read_texts(rv_sql_stmt *stmt, const struct rv_session_at *session, bo
                       rv_err **err)
 {
     const struct rv_place at = place_of(session, out->id, for_agents);
-    int rc = store_secret_at(stmt, 3, &at, "content", &out->content, err);
+    rv_str kept = sql_str_at(stmt, 3);
+    int rc = for_agents ? 0 : store_secret_is_hidden(stmt->st, kept, &out->is_hidden, err);
 
+    if (rc == 0)
+        rc = store_secret_at(stmt, 3, &at, "content", &out->content, err);
     if (rc == 0)
         rc = store_secret_json_at(stmt, 4, &at, "tool_calls", &out->tool_calls, err);
     return rc < 0 ? rc : store_secret_json_at(stmt, 17, &at, "metadata", &out->metadata, err);
@@ -337,6 +340,7 @@ static int message_of(struct sql_store *st, rv_sql_stmt *stmt, const struct rv_s
         .status = sql_text_at(stmt, 15, &lacked),
         .parent_call_id = sql_text_at(stmt, 16, &lacked),
         .created_us = sql_int_at(stmt, 18),
+        .encryption_level = sql_text_at(stmt, 19, &lacked),
     };
     if (lacked)
         return RV_FAIL(err, RV_E_NOMEM, "read a message");

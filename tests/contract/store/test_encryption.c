@@ -419,6 +419,38 @@ START_TEST(a_client_is_shown_no_words_of_metadata)
 }
 END_TEST
 
+static int keep_metadata(void *self, const struct rv_key_node *node, rv_err **err)
+{
+    (void)err;
+    rv_buf_add_str(self, node->metadata);
+    return 0;
+}
+
+/* A walk over edges shows what a lookup shows. */
+START_TEST(a_client_is_shown_ciphertext_on_a_walk)
+{
+    const rv_str key = RV_STR_LIT("bread");
+    struct world world, *w = &world;
+    rv_buf shown = RV_BUF_INIT(10000);
+
+    world_open(w, _i);
+    use_keys(w, ONE);
+    set_mode(w, RV_ENCRYPTION_CLIENT);
+    json_object_put(put_one(w, &ada, "resources", ROW, T0));
+    for (int i = 0; i < 2; i++) {
+        rv_buf_clear(&shown);
+        rv_store_reveal(w->s, i == 1);
+        OK(rv_store_read_nodes(w->s, &ada, &(const struct rv_node_keys){.keys = &key, .n_keys = 1}, keep_metadata,
+                               &shown, &w->err));
+        const char *wanted = i == 1 ? "{\"who\":\"platypus\"}" : "{\"encrypted\":\"reeve-enc1:";
+        ck_assert_msg(strncmp(rv_buf_cstr(&shown), wanted, strlen(wanted)) == 0, "%s", rv_buf_cstr(&shown));
+    }
+    rv_store_reveal(w->s, false);
+    rv_buf_fini(&shown);
+    world_close(w);
+}
+END_TEST
+
 static int count_key(void *self, const struct rv_tenant_key *key, rv_err **err)
 {
     (void)key;
@@ -531,6 +563,7 @@ Suite *encryption_suite(void)
     ADD(tc, a_description_that_is_encrypted_is_in_no_index);
     ADD(tc, a_client_is_shown_ciphertext_and_an_agent_the_words);
     ADD(tc, a_client_is_shown_no_words_of_metadata);
+    ADD(tc, a_client_is_shown_ciphertext_on_a_walk);
     ADD(tc, a_rotation_that_ends_early_goes_on);
     ADD(tc, another_master_key_wraps_the_same_keys);
     suite_add_tcase(suite, tc);

@@ -186,6 +186,44 @@ START_TEST(the_dreamers_of_a_tenant_are_found)
 }
 END_TEST
 
+static int count_session(void *self, const struct rv_session_row *row, rv_err **err)
+{
+    (void)row;
+    (void)err;
+    ++*(int *)self;
+    return 0;
+}
+
+static int found_by(rv_store *s, const char *text)
+{
+    const struct rv_session_filter any = {.limit = 0};
+    rv_err *err = NULL;
+    int n = 0;
+
+    ok(rv_app_grep_sessions(s, &ada, &(const struct rv_session_grep){.filter = &any, .text = text}, count_session, &n,
+                            &err),
+       err);
+    return n;
+}
+
+/* Neither does a short text match what base64 happens to have. */
+START_TEST(words_that_a_client_is_not_shown_find_no_session)
+{
+    rv_store *s = store_of_clients();
+    json_object *events = NULL;
+    rv_err *err = NULL;
+
+    add_session(s, "tale", NULL);
+    ck_assert_int_eq(found_by(s, "leeks"), 0);
+    ck_assert_int_eq(found_by(s, "enc1:"), 0);
+    ck_assert_int_eq(found_by(s, "tale"), 1); /* by its name */
+    ok(rv_app_build_timeline(s, &ada, "tale", 9, &events, &err), err);
+    ck_assert_str_eq(rv_json_text_or(json_object_array_get_idx(events, 0), "encryption_level", ""), "client");
+    json_object_put(events);
+    rv_store_close(s);
+}
+END_TEST
+
 TCase *client_case(void)
 {
     TCase *tc = tcase_create("client");
@@ -195,5 +233,6 @@ TCase *client_case(void)
     tcase_add_test(tc, a_chunk_of_a_session_gets_a_summary);
     tcase_add_test(tc, a_file_that_did_not_change_is_not_written_again);
     tcase_add_test(tc, the_dreamers_of_a_tenant_are_found);
+    tcase_add_test(tc, words_that_a_client_is_not_shown_find_no_session);
     return tc;
 }
