@@ -25,7 +25,7 @@ static int add_words(void *self, const struct rv_message *m, rv_err **err)
 static int read_words(rv_store *store, const struct rv_store_scope *scope, const struct rv_run_row *run, rv_buf *text,
                       rv_err **err)
 {
-    const struct rv_message_filter filter = {.newest_first = false};
+    const struct rv_message_filter filter = {.for_agents = true}; /* as the rest of the stream was told */
     struct words words = {run->id, text};
     rv_err *cause = NULL;
 

@@ -133,6 +133,39 @@ START_TEST(a_first_line_that_cannot_be_is_damage)
 }
 END_TEST
 
+static void ok(int rc, rv_err *err)
+{
+    ck_assert_msg(rc == 0, "%s", rv_err_text(err));
+}
+
+/* Its other lines had the words, so the end that is made of the store has them. */
+START_TEST(a_lost_end_has_the_words_in_the_mode_client)
+{
+    const struct rv_store_scope scope = {NULL, ""};
+    const struct rv_session_row fresh = {.id = "s1", .tenant = RV_STORE_TENANT, .user = "", .created_us = 1};
+    const struct rv_run_row run = {.id = "r1", .session = "s1", .status = RV_RUN_COMPLETED};
+    struct rv_message m = {
+        .id = "m1", .type = "assistant", .has_content = true, .content = RV_STR_LIT("leek soup"), .run_id = "r1"};
+    rv_buf out = RV_BUF_INIT(65536);
+    rv_keyring *ring = NULL;
+    rv_store *s = NULL;
+    rv_err *err = NULL;
+    char id[RV_ENCRYPTION_ID];
+
+    ok(rv_keyring_read(RV_STR_LIT("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="), "keys", &ring, &err), err);
+    ok(rv_store_open("memory:", &(const struct rv_store_opts){.ring = ring}, &s, &err), err);
+    rv_keyring_unref(ring);
+    ok(rv_store_set_encryption(s, "", &(const struct rv_encryption_choice){.mode = RV_ENCRYPTION_CLIENT}, 1, id, &err),
+       err);
+    ok(rv_store_ensure_session(s, &fresh, NULL, &err), err);
+    ok(rv_store_add_messages(s, &scope, &(struct rv_turn){.session = "s1", .rows = &m, .n_rows = 1}, 1, &err), err);
+    ok(srv_lost_end_write(s, &scope, &run, RV_STR_LIT("{\"event\":\"run_end\"}"), &out, &err), err);
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&out), "leek soup"));
+    rv_buf_fini(&out);
+    rv_store_close(s);
+}
+END_TEST
+
 TCase *view_case(void)
 {
     TCase *c = tcase_create("view");
@@ -141,5 +174,6 @@ TCase *view_case(void)
     tcase_add_loop_test(c, pieces_that_no_line_has_are_told_from_the_journal, 0, RV_COUNT(missed));
     tcase_add_loop_test(c, streams_have_ordinals, 1, 4);
     tcase_add_loop_test(c, a_first_line_that_cannot_be_is_damage, 0, RV_COUNT(damaged));
+    tcase_add_test(c, a_lost_end_has_the_words_in_the_mode_client);
     return c;
 }
