@@ -287,7 +287,7 @@ static int find_attached(void *self, const struct rv_message *m, rv_err **err)
 static int attach_again(struct rv_cli_chat *c, rv_err **err)
 {
     const struct rv_store_scope scope = cli_chat_scope(c);
-    const struct rv_message_filter newest = {.newest_first = true};
+    const struct rv_message_filter newest = {.newest_first = true, .for_agents = true}; /* a model is sent it */
     json_object *found = NULL;
     rv_err *cause = NULL;
     int rc = rv_store_read_messages(c->in.store, &scope,
