@@ -35,6 +35,11 @@ bool store_secret_is_sealed(rv_str kept)
     return form_of(kept) == SEALED;
 }
 
+bool store_secret_is_of_row(rv_str kept)
+{
+    return form_of(kept) == RANDOM;
+}
+
 void store_secret_key(rv_str kept, char id[RV_ENCRYPTION_ID])
 {
     bool has =

@@ -59,6 +59,8 @@ RV_MUST_CHECK int store_secret_read(struct sql_store *st, const struct rv_place 
 bool store_secret_is(rv_str kept);
 /** Is it sealed? Without its private key store_secret_read() gives it as it is kept. */
 bool store_secret_is_sealed(rv_str kept);
+/** Does it belong to one row alone, and can be decrypted by the tenant's key? */
+bool store_secret_is_of_row(rv_str kept);
 /** By which key; "" of a plain text. */
 void store_secret_key(rv_str kept, char id[RV_ENCRYPTION_ID]);
 /** Is the text kept as it would be written now: plain, or encrypted by the tenant's key, in the form of its place? */

@@ -72,7 +72,10 @@ static int take_present(rv_sql_stmt *stmt, const struct rv_store_scope *scope, c
     p->fields = entity_parse(sql_str_at(stmt, 3), json_type_object, &lacked);
     struct rv_place at = entity_place(g->kind, scope->tenant, p->user, g->id);
     at.is_engines = true; /* what stays as it is is encrypted once more */
-    int rc = store_secret_at(stmt, 4, &at, "metadata", &metadata, err);
+    const struct rv_entity_kept now = {.at = &at, .fields = p->fields, .metadata = sql_str_at(stmt, 4)};
+    int rc = entity_open_shown(stmt->st, g->kind, &now, g->columns, err);
+    if (rc == 0)
+        rc = store_secret_at(stmt, 4, &at, "metadata", &metadata, err);
     if (rc == 0 && p->fields)
         rc = decrypt_fields(stmt->st, g->kind, &at, p, err);
     if (rc < 0)

@@ -43,6 +43,16 @@ rv_sql_stmt *entity_use(struct sql_store *st, const struct rv_kind *kind, int64_
 /** A row of RV_SQL_ROWS_*, as it travels. out is the caller's. */
 RV_MUST_CHECK int entity_read(struct sql_store *st, const struct rv_kind *kind, rv_sql_stmt *stmt, json_object **out,
                               rv_err **err);
+/* What a row that is changed has, as it is kept. Borrowed for the call. */
+struct rv_entity_kept {
+    const struct rv_place *at;
+    json_object *fields;
+    rv_str metadata;
+};
+/** Where the columns that a caller gave have ciphertext that readers of the row were shown: what the row has now is
+ * taken out, so that it stays, and what it had before is decrypted. */
+RV_MUST_CHECK int entity_open_shown(struct sql_store *st, const struct rv_kind *kind, const struct rv_entity_kept *kept,
+                                    json_object *columns, rv_err **err);
 /** JSON of a column: of that type, one level of wrapping in a string taken off; else NULL. */
 json_object *entity_parse(rv_str text, json_type type, bool *lacked);
 /** By key, whatever the scope. RV_E_NOT_FOUND. */

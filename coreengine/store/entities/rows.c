@@ -100,6 +100,62 @@ static int set_secret(json_object *row, const char *name, rv_str kept, rv_err **
     return rc;
 }
 
+/* Set the column to what its ciphertext says. What does not decrypt there is a text like any other. */
+static int open_shown(struct sql_store *st, const struct rv_secret_cell *cell, rv_str shown, bool is_text,
+                      json_object *columns, rv_err **err)
+{
+    rv_buf plain = RV_BUF_INIT(2 * RV_ENTITY_MAX_BYTES);
+    json_object *v = NULL;
+    rv_err *why = NULL;
+    int rc = store_secret_read(st, cell->at, cell->column, shown, &plain, &why);
+
+    if (rc == 0 && is_text)
+        rc = rv_json_set_str(columns, cell->column, rv_buf_str(&plain), err);
+    else if (rc == 0 && (rc = rv_json_parse(rv_buf_str(&plain), NULL, &v, err)) == 0)
+        rc = rv_json_set_take(columns, cell->column, v, err);
+    else if (rc == RV_E_NOMEM)
+        rv_err_pass(err, why), why = NULL;
+    else
+        rc = 0;
+    rv_err_free(why);
+    if (plain.ptr)
+        rv_wipe(plain.ptr, plain.cap);
+    rv_buf_fini(&plain);
+    return rc;
+}
+
+static int take_shown(struct sql_store *st, const struct rv_secret_cell *cell, rv_str kept, json_object *columns,
+                      rv_err **err)
+{
+    json_object *v = NULL;
+    bool is_text = false;
+
+    if (!json_object_object_get_ex(columns, cell->column, &v) || !v)
+        return 0;
+    is_text = json_object_is_type(v, json_type_string);
+    if (json_object_is_type(v, json_type_object) && json_object_object_length(v) == 1)
+        json_object_object_get_ex(v, "encrypted", &v);
+    if (!json_object_is_type(v, json_type_string) || !store_secret_is(rv_json_str(v)))
+        return 0;
+    if (!rv_str_eq(rv_json_str(v), kept))
+        return store_secret_is_of_row(rv_json_str(v)) ? open_shown(st, cell, rv_json_str(v), is_text, columns, err) : 0;
+    json_object_object_del(columns, cell->column);
+    return 0;
+}
+
+int entity_open_shown(struct sql_store *st, const struct rv_kind *kind, const struct rv_entity_kept *kept,
+                      json_object *columns, rv_err **err)
+{
+    struct rv_secret_cell cell = {.at = kept->at, .column = "metadata"};
+    int rc = take_shown(st, &cell, kept->metadata, columns, err);
+
+    for (size_t i = 0; kept->fields && i < RV_KIND_MAX_NAMES && kind->encrypted[i] && rc == 0; i++) {
+        cell.column = kind->encrypted[i];
+        rc = take_shown(st, &cell, rv_json_member_str(kept->fields, cell.column), columns, err);
+    }
+    return rc;
+}
+
 /* A column with JSON, and the member that it becomes. Borrowed. */
 struct json_column {
     const char *name;

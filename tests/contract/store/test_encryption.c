@@ -426,6 +426,46 @@ static int keep_metadata(void *self, const struct rv_key_node *node, rv_err **er
     return 0;
 }
 
+/* A row that was read and is written again, ciphertext and all, is what it was; so is a part of it. */
+START_TEST(a_row_that_a_client_writes_back_is_encrypted_once)
+{
+    struct rv_encryption_walked walked;
+    struct world world, *w = &world;
+    char text[1000];
+
+    world_open(w, _i);
+    use_keys(w, ONE);
+    set_mode(w, RV_ENCRYPTION_CLIENT);
+    json_object *row = put_one(w, &ada, "resources", ROW, T0);
+    json_object_object_add(row, "category", json_object_new_string("food"));
+    for (int i = 0; i < 2; i++) { /* at the second time it has another ciphertext than what was read */
+        json_object_put(put_one(w, &ada, "resources", json_object_to_json_string_ext(row, 0), T0 + 1));
+        set_mode(w, RV_ENCRYPTION_CLIENT);
+        OK(rv_store_encrypt(w->s, NULL, T0 + 1, &walked, &w->err));
+    }
+    json_object_put(row);
+    rv_store_reveal(w->s, true);
+    row = put_one(w, &ada, "resources", "{\"name\":\"Bread\",\"rating\":3}", T0 + 2);
+    rv_store_reveal(w->s, false);
+    ck_assert_str_eq(member(row, "content"), "\"flour and kangaroo\"");
+    ck_assert_str_eq(member(row, "comment"), "\"wombat\"");
+    ck_assert_str_eq(member(row, "category"), "\"food\"");
+    ck_assert_str_eq(member(row, "metadata"), "{\"who\":\"platypus\"}");
+    json_object_put(row);
+    /* a text that only looks like it is one, as that of another row */
+    char *other = kept(w, "SELECT metadata FROM entities");
+    snprintf(text, sizeof text, "{\"name\":\"Bread\",\"content\":\"%s\"}", other);
+    json_object_put(put_one(w, &ada, "resources", text, T0 + 3));
+    rv_store_reveal(w->s, true);
+    row = put_one(w, &ada, "resources", "{\"name\":\"Bread\"}", T0 + 4);
+    rv_store_reveal(w->s, false);
+    ck_assert_str_eq(json_object_get_string(json_object_object_get(row, "content")), other);
+    json_object_put(row);
+    free(other);
+    world_close(w);
+}
+END_TEST
+
 /* A walk over edges shows what a lookup shows. */
 START_TEST(a_client_is_shown_ciphertext_on_a_walk)
 {
@@ -563,6 +603,7 @@ Suite *encryption_suite(void)
     ADD(tc, a_description_that_is_encrypted_is_in_no_index);
     ADD(tc, a_client_is_shown_ciphertext_and_an_agent_the_words);
     ADD(tc, a_client_is_shown_no_words_of_metadata);
+    ADD(tc, a_row_that_a_client_writes_back_is_encrypted_once);
     ADD(tc, a_client_is_shown_ciphertext_on_a_walk);
     ADD(tc, a_rotation_that_ends_early_goes_on);
     ADD(tc, another_master_key_wraps_the_same_keys);

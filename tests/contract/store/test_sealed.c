@@ -89,6 +89,10 @@ START_TEST(a_sealed_text_stays_while_other_columns_change)
     json_object_put(row);
     row = put_one(w, &ada, "resources", "{\"name\":\"Bread\",\"category\":\"food\",\"comment\":\"new\"}", T0 + 1);
     ck_assert_str_eq(member(row, "content"), before);
+    char *whole = rv_str_dup(rv_str_of(json_object_to_json_string_ext(row, 0))); /* as it was read */
+    json_object_put(row);
+    row = put_one(w, &ada, "resources", whole, T0 + 1);
+    ck_assert_str_eq(member(row, "content"), before);
     json_object_put(row);
     OK(rv_store_merge_metadata(w->s, &ada, &(struct rv_entity_target){"resources", id, T0 + 1},
                                &(struct rv_metadata_change){.members = patch}, &got, &w->err));
@@ -108,6 +112,7 @@ START_TEST(a_sealed_text_stays_while_other_columns_change)
     json_object_put(row);
     json_object_put(patch);
     free(hash);
+    free(whole);
     free(before);
     free(id);
     world_close(w);
