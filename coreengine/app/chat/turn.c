@@ -101,33 +101,6 @@ static int ensure_session(rv_chat *chat, struct chat_session *out, rv_err **err)
 
 /* --- the conversation --- */
 
-struct rv_history_opts rv_chat_history_opts(const struct rv_chat_settings *settings, const struct rv_agentdoc *doc)
-{
-    struct rv_history_opts o = settings->history;
-
-    if (doc->context_token_budget != 0)
-        o.max_tokens = doc->context_token_budget > 0 ? doc->context_token_budget : 0;
-    if (doc->always_include_last >= 0)
-        o.always_last = doc->always_include_last;
-    if (doc->replay != RV_UNSET)
-        o.policy = doc->replay;
-    if (doc->compaction != RV_UNSET)
-        rv_history_compact(&o, (enum rv_compaction)doc->compaction);
-    o.names_keys = rv_agentdoc_names_tool(doc, RV_LOOKUP_TOOL);
-    return o;
-}
-
-int rv_chat_choose_moment_opts(const struct rv_chat_settings *settings, const struct rv_agentdoc *doc,
-                               struct rv_moment_opts *out, rv_err **err)
-{
-    *out = settings->moments;
-    if (doc->moment_max_inject != RV_UNSET)
-        out->max_inject = doc->moment_max_inject;
-    if (doc->moment_max_tokens != RV_UNSET)
-        out->max_tokens = doc->moment_max_tokens;
-    return rv_moment_opts_check(out, err);
-}
-
 /* The model of agents that name none, as tools are told it. */
 static const char *default_model(const rv_chat *chat)
 {
