@@ -35,6 +35,10 @@ RV_MUST_CHECK int rv_chat_settings_read(struct rv_chat_settings *out, rv_err **e
 
 /** The part of a session that an agent sees: as its document says, else as the settings say. */
 struct rv_history_opts rv_chat_history_opts(const struct rv_chat_settings *settings, const struct rv_agentdoc *doc);
+/** The one part that all agents of a pipeline see: what the documents of those that take part in the session agree
+ * about, else what the settings say. It names keys only where all of them can look them up. */
+struct rv_history_opts rv_chat_shared_history_opts(const struct rv_chat_settings *settings,
+                                                   const struct rv_pipeline *pipeline);
 
 /** The number of the session's moments that it is told, and of their tokens, in the same way. RV_E_INVALID: the
  * document wants too many. */

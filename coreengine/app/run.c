@@ -187,15 +187,6 @@ static const struct rv_conversation *conversation_of(const struct rv_app_convers
     return c ? &c->conversation : NULL;
 }
 
-/* One history is told to all of them. */
-static bool all_can_look_up(const struct rv_pipeline *p)
-{
-    for (size_t i = 0; i < p->n_agents; i++)
-        if (p->agents[i].declared.doc && !rv_agentdoc_names_tool(p->agents[i].declared.doc, RV_LOOKUP_TOOL))
-            return false;
-    return true;
-}
-
 /* What tools are told as the default model: that of the pipeline, else that of chats. */
 static const char *model_of(struct rv_app_conversation *c, const struct rv_pipeline *p, const char *of_chats)
 {
@@ -232,11 +223,10 @@ static int fill(struct rv_app_conversation *c, const struct rv_app_run *run, con
         .session_metadata = c->metadata,
         .keeps = true,
         .upto_seq = c->row.n_messages,
-        .history_opts = settings.history,
+        .history_opts = rv_chat_shared_history_opts(&settings, run->loaded->pipeline),
         .moment_opts = settings.moments,
         .moment_token_threshold = settings.moment_token_threshold,
         .moment_summariser = settings.moment_summariser};
-    c->conversation.history_opts.names_keys = all_can_look_up(run->loaded->pipeline);
     rc = rv_conversation_check(&c->conversation, err);
     return rc < 0 ? rc
                   : rv_journal_read_history(run->store, &own, &c->conversation, &c->conversation.history,

@@ -1,4 +1,5 @@
-/* What a chat takes from the environment: the defaults of an operator for models, history and moments. */
+/* What a chat takes from the environment, the defaults of an operator for models, history and moments, and what
+ * documents of agents say instead. */
 #include "coreengine/app/app_internal.h"
 #include "coreengine/app/chat.h"
 #include "coreengine/base/base.h"
@@ -129,6 +130,42 @@ struct rv_history_opts rv_chat_history_opts(const struct rv_chat_settings *setti
         rv_history_compact(&o, (enum rv_compaction)doc->compaction);
     o.names_keys = rv_agentdoc_names_tool(doc, RV_LOOKUP_TOOL);
     return o;
+}
+
+/* Where another agent wants something else, it is what the settings say. */
+static void agree(struct rv_history_opts *o, const struct rv_history_opts *other, const struct rv_history_opts *usual)
+{
+    if (o->max_tokens != other->max_tokens)
+        o->max_tokens = usual->max_tokens;
+    if (o->always_last != other->always_last)
+        o->always_last = usual->always_last;
+    if (o->policy != other->policy)
+        o->policy = usual->policy;
+    if (o->compress != other->compress || o->compacts != other->compacts) {
+        o->compress = usual->compress;
+        o->compacts = usual->compacts;
+    }
+    o->names_keys = o->names_keys && other->names_keys;
+}
+
+struct rv_history_opts rv_chat_shared_history_opts(const struct rv_chat_settings *settings,
+                                                   const struct rv_pipeline *pipeline)
+{
+    struct rv_history_opts shared = settings->history;
+    bool is_first = true;
+
+    for (size_t i = 0; i < pipeline->n_agents; i++) {
+        const struct rv_agent *a = &pipeline->agents[i];
+        if (!a->declared.doc || !a->session.joins || a->declared.doc->context_token_budget < 0)
+            continue; /* it is shown no history */
+        struct rv_history_opts o = rv_chat_history_opts(settings, a->declared.doc);
+        if (is_first)
+            shared = o;
+        else
+            agree(&shared, &o, &settings->history);
+        is_first = false;
+    }
+    return shared;
 }
 
 int rv_chat_choose_moment_opts(const struct rv_chat_settings *settings, const struct rv_agentdoc *doc,

@@ -38,6 +38,7 @@ Suite *chain_suite(void);
 Suite *flood_suite(void);
 Suite *store_faults_suite(void);
 Suite *damage_suite(void);
+Suite *history_suite(void);
 Suite *who_suite(void);
 Suite *shown_suite(void);
 Suite *loop_suite(void);
