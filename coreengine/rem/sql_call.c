@@ -281,8 +281,8 @@ static int adapt_part(struct sql *p, struct call *c)
     return 0;
 }
 
-/* In SQLite a place below zero counts from the end, and a count below zero goes back. */
-static int check_substr(struct sql *p, const struct call *c)
+/* A place below zero that is written out was meant to count from the end. */
+static int adapt_substr(struct sql *p, struct call *c)
 {
     for (int i = 1; i < c->n; i++) {
         size_t at = c->args[i].first;
@@ -292,7 +292,7 @@ static int check_substr(struct sql *p, const struct call *c)
             return rem_sql_not_portable(
                 p, at, i == 1 ? "write right(x, n)" : "the count of substr() is not negative, such as 10");
     }
-    return 0;
+    return rem_sql_substr(p, c->first, c->args, c->n);
 }
 
 static int no_bool(struct sql *p, const struct call *c)
@@ -338,7 +338,7 @@ static int adapt(struct sql *p, struct call *c)
     case JSON_LENGTH:
         return is_sqlite || c->args[0].is_json ? 0 : rem_sql_wrap(p, &c->args[0], "CAST(", " AS json)");
     case SUBSTR:
-        return check_substr(p, c);
+        return adapt_substr(p, c);
     }
     return rc;
 }

@@ -71,16 +71,22 @@ static size_t match_type(const struct sql *p, const char *words)
 #define PG_INT   " AS text) from '^ *([+-]?(?:0*[0-9]{1,18}|0*[0-9]{1,15}[.][0-9]*|[.][0-9]+)) *$')"
 #define PG_FLOAT " AS text) from '^(?=.{1,200}$) *([+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]{1,2})?) *$')"
 
-/* SQLite computes a text and a step in a query of its own, where an aggregate would see one row. */
-static int check_no_aggregate(const struct sql *p, const struct sql_operand *o)
+/* What is computed in a query of its own may be no aggregate, which would see one row there. portable: what to write.
+ */
+static int check_no_aggregate_but(const struct sql *p, const struct sql_operand *o, const char *portable)
 {
     for (size_t i = o->first; i < o->last; i++) {
         if (rem_sql_is(p, i, "SELECT"))
             return 0;
         if (rem_sql_is(p, i + 1, "(") && rem_sql_gathers(p, i))
-            return rem_sql_not_portable(p, i, "compute it first: SELECT x::int FROM (SELECT max(...) AS x ...) AS t");
+            return rem_sql_not_portable(p, i, portable);
     }
     return 0;
+}
+
+static int check_no_aggregate(const struct sql *p, const struct sql_operand *o)
+{
+    return check_no_aggregate_but(p, o, "compute it first: SELECT x::int FROM (SELECT max(...) AS x ...) AS t");
 }
 
 static int read_number(struct sql *p, struct sql_operand *o, bool to_int)
@@ -113,6 +119,47 @@ static int to_int(struct sql *p, struct sql_operand *o)
     return is_bool ? rem_sql_wrap(p, o, "CAST(", " AS integer)")
                    : rem_sql_wrap(p, o, "CAST(round(CAST(", " AS numeric)) AS bigint)");
 }
+
+/* --- substr --- */
+
+/* The rule is that of the standard: the characters whose places are from `f` on, before `f + c`; places below one have
+ * none. SQLite alone would count places below zero from the end, and go back by a count below zero, which PostgreSQL
+ * refuses: there it is zero. Both have whole numbers of four bytes there. */
+#define PART_FROM    "CAST(CASE WHEN f < 1 THEN 1 WHEN f > 1000000000 THEN 1000000000 ELSE f END AS integer)"
+#define PART_COUNT   "CAST(CASE WHEN c < 0 THEN 0 WHEN c > 1000000000 THEN 1000000000 ELSE c END AS integer)"
+#define PART_TO_END  "(SELECT substr(t, " PART_FROM ") FROM "
+#define PART_COUNTED "(SELECT substr(t, " PART_FROM ", " PART_COUNT ") FROM "
+#define PART_SHORTER "(SELECT t, f, CASE WHEN f < 1 THEN c + f - 1 ELSE c END AS c FROM "
+
+/* A whole number from zero, as it stands. */
+static bool is_place(const struct sql *p, const struct sql_operand *o)
+{
+    rv_str n = rem_sql_at(p, o->first)->value;
+
+    return o->form == SQL_LITERAL && o->type == SQL_NUM && n.len < 10 && strspn(n.ptr, "0123456789") >= n.len;
+}
+
+int rem_sql_substr(struct sql *p, size_t first, struct sql_operand *args, int n)
+{
+    static const char *const names[] = {" AS t", " AS f", " AS c"};
+    bool is_computed = !is_place(p, &args[1]) || (n > 2 && !is_place(p, &args[2]));
+    int rc = 0;
+
+    for (int i = 0; i < n && is_computed && rc == 0; i++)
+        rc = check_no_aggregate_but(p, &args[i],
+                                    "compute it first: SELECT substr(x, n) FROM (SELECT max(...) AS x ...) AS t");
+    for (int i = 1; i < n && is_computed && rc == 0; i++)
+        rc = is_place(p, &args[i]) ? 0 : to_int(p, &args[i]);
+    for (int i = 0; i < n && is_computed && rc == 0; i++)
+        rc = rem_sql_after(p, args[i].last, names[i]);
+    if (rc < 0 || !is_computed)
+        return rc;
+    p->tokens[first].instead = n > 2 ? PART_COUNTED PART_SHORTER : PART_TO_END;
+    p->tokens[first + 1].instead = "(SELECT ";
+    return rem_sql_after(p, p->pos - 1, n > 2 ? " AS s) AS s)" : " AS s)");
+}
+
+/* --- times --- */
 
 /* A literal is read now; a column of times is a text that begins with its date. */
 static int to_time(struct sql *p, struct sql_operand *o, bool to_date)

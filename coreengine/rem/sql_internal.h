@@ -130,6 +130,8 @@ RV_MUST_CHECK int rem_sql_concat(struct sql *p, struct sql_operand *out);
 
 /** The type at the reader, behind :: or AS, applied to what was read. */
 RV_MUST_CHECK int rem_sql_cast(struct sql *p, struct sql_operand *o);
+/** substr() whose n arguments were read and whose first token is given: the same places in both databases. */
+RV_MUST_CHECK int rem_sql_substr(struct sql *p, size_t first, struct sql_operand *args, int n);
 /** -> or ->> with its literal, behind what was read. */
 RV_MUST_CHECK int rem_sql_json_step(struct sql *p, struct sql_operand *o);
 
