@@ -15,10 +15,13 @@
 
 int rv_thread_start(void *(*body)(void *self), void *self, pthread_t *out, rv_err **err)
 {
-    sigset_t all, before;
+    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
+    sigset_t others, before;
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
+    sigfillset(&others);
+    for (size_t i = 0; i < RV_COUNT(own); i++)
+        sigdelset(&others, own[i]); /* of a fault that is blocked, no handler can tell */
+    pthread_sigmask(SIG_BLOCK, &others, &before);
     int failed = pthread_create(out, NULL, body, self);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return failed ? RV_FAIL_START(err, failed, "start a thread") : 0;

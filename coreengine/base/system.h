@@ -13,8 +13,8 @@
 #include "coreengine/base/err.h"
 
 /* --- Threads, descriptors, terminals --- */
-/** Start a thread that runs body(self); the caller joins or detaches it. All signals are blocked in it: they are for
- * the thread that waits for them. Any thread.
+/** Start a thread that runs body(self); the caller joins or detaches it. Signals are blocked in it, but for those of
+ * its own faults: they are for the thread that waits for them. Any thread.
  * @return RV_E_THREADS: the system starts no more threads (the hint says what to raise); RV_E_NOMEM */
 RV_MUST_CHECK int rv_thread_start(void *(*body)(void *self), void *self, pthread_t *out, rv_err **err);
 

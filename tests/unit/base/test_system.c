@@ -87,8 +87,9 @@ static void *see_mask(void *self)
     return NULL;
 }
 
-START_TEST(a_thread_starts_with_all_signals_blocked)
+START_TEST(a_thread_starts_with_all_signals_blocked_but_those_of_its_faults)
 {
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
     sigset_t in_thread, before, after;
     pthread_t thread;
     rv_err *err = NULL;
@@ -99,6 +100,8 @@ START_TEST(a_thread_starts_with_all_signals_blocked)
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     ck_assert_int_eq(sigismember(&in_thread, SIGTERM), 1);
     ck_assert_int_eq(sigismember(&in_thread, SIGUSR1), 1);
+    for (size_t i = 0; i < RV_COUNT(faults); i++)
+        ck_assert_msg(sigismember(&in_thread, faults[i]) == 0, "signal %d is blocked", faults[i]);
     pthread_sigmask(SIG_BLOCK, NULL, &after);
     for (int i = 1; i < NSIG; i++)
         ck_assert_int_eq(sigismember(&after, i), sigismember(&before, i));
@@ -156,7 +159,7 @@ TCase *system_case(void)
     tcase_add_test(tc, each_refusal_of_the_system_has_a_code);
     tcase_add_test(tc, only_what_starts_a_thread_or_process_is_refused_for_want_of_threads);
     tcase_add_test(tc, what_a_person_can_give_back_is_scarce_and_memory_is_not);
-    tcase_add_test(tc, a_thread_starts_with_all_signals_blocked);
+    tcase_add_test(tc, a_thread_starts_with_all_signals_blocked_but_those_of_its_faults);
     tcase_add_test(tc, a_thread_that_the_system_refuses_is_an_error_of_its_own);
     tcase_add_test(tc, descriptors_that_are_not_left_are_an_error_of_its_own);
     return tc;
