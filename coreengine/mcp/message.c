@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <limits.h>
+#include <string.h>
 
 /* --- Revisions --- */
 
@@ -123,15 +124,89 @@ static const char *read_message(struct rv_mcp_message *m)
     return has(m->root, "method", &method) ? read_call(m, has_id, method) : read_answer(m, has_id);
 }
 
-int rv_mcp_read(rv_str bytes, struct rv_mcp_message *out, int *code, rv_err **err)
+#define ESCAPE 6              /* bytes of \uXXXX */
+#define LOST   "\\ufffd" /* as long as what it replaces, so that places in errors stay */
+
+/* The UTF-16 unit that the escape at p stands for; 0: p holds none, or a NUL. */
+static unsigned read_unit(const char *p, size_t n)
+{
+    unsigned unit = 0;
+
+    if (n < ESCAPE || p[0] != '\\' || p[1] != 'u')
+        return 0;
+    for (int i = 2; i < ESCAPE; i++) {
+        int digit = rv_hex_digit(p[i]);
+        if (digit < 0)
+            return 0;
+        unit = unit * 16 + (unsigned)digit;
+    }
+    return unit;
+}
+
+static bool is_high(unsigned unit)
+{
+    return unit >= 0xD800 && unit < 0xDC00;
+}
+
+static bool is_low(unsigned unit)
+{
+    return unit >= 0xDC00 && unit < 0xE000;
+}
+
+/* Programs that count in UTF-16 cut texts inside of characters, and their JSON has half of one as an escape. Each half
+ * that stands alone is replaced. False: there is none. */
+static bool replace_halves(rv_str json, rv_buf *out)
+{
+    size_t from = 0, i = 0;
+    const char *slash;
+
+    while (i < json.len && (slash = memchr(json.ptr + i, '\\', json.len - i))) {
+        i = (size_t)(slash - json.ptr);
+        unsigned unit = read_unit(slash, json.len - i);
+        bool is_pair = is_high(unit) && is_low(read_unit(slash + ESCAPE, json.len - i - ESCAPE));
+        if (is_pair) {
+            i += 2 * (size_t)ESCAPE;
+        } else if (is_high(unit) || is_low(unit)) {
+            rv_buf_add(out, json.ptr + from, i - from);
+            rv_buf_puts(out, LOST);
+            from = i += ESCAPE;
+        } else {
+            i += 2; /* another escape, a backslash too */
+        }
+    }
+    if (from > 0)
+        rv_buf_add(out, json.ptr + from, json.len - from);
+    return from > 0;
+}
+
+static int parse(rv_str bytes, json_object **out, rv_err **err)
 {
     static const struct rv_json_opts opts = {
         .max_bytes = RV_MCP_MAX_MESSAGE, .max_depth = RV_MCP_MAX_DEPTH, .what = "the message"};
+    rv_buf mended = RV_BUF_INIT(RV_MCP_MAX_MESSAGE);
+    rv_err *why = NULL;
+    int rc = rv_json_parse(bytes, &opts, out, &why);
+
+    if (rc == RV_E_PARSE && replace_halves(bytes, &mended)) {
+        rv_err_free(why);
+        why = NULL;
+        rc = rv_buf_check(&mended, "a message of MCP", &why);
+        if (rc == 0)
+            rc = rv_json_parse(rv_buf_str(&mended), &opts, out, &why);
+    }
+    rv_buf_fini(&mended);
+    if (rc < 0)
+        rv_err_pass(err, why);
+    return rc;
+}
+
+int rv_mcp_read(rv_str bytes, struct rv_mcp_message *out, int *code, rv_err **err)
+{
     int rc, unused;
 
     *out = (struct rv_mcp_message){0};
     code = code ? code : &unused;
-    rc = rv_json_parse(bytes, &opts, &out->root, err);
+    rc = parse(bytes, &out->root, err);
     if (rc == RV_E_NOMEM)
         return rc;
     if (rc < 0) {

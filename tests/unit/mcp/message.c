@@ -38,6 +38,35 @@ START_TEST(reads_each_kind_of_message)
 }
 END_TEST
 
+#define LOST "\xef\xbf\xbd"
+
+/* What a text is for JSON, and as it is read. */
+static const struct {
+    const char *json, *text;
+} halves[] = {
+    {"cut \\ud83d", "cut " LOST},
+    {"\\uDE00 and \\ud83d\\ude00", LOST " and \xf0\x9f\x98\x80"},
+    {"\\ud83d\\ud83d\\ude00\\ude00", LOST "\xf0\x9f\x98\x80" LOST},
+    {"\\\\ud83d \\ud83d\\n", "\\ud83d " LOST "\n"},
+    {"\\\\\\ud83d\\u0041", "\\" LOST "A"},
+    {"\\ud83dx\\ud83d", LOST "x" LOST},
+};
+
+START_TEST(reads_half_a_character_as_a_lost_one)
+{
+    rv_buf text = RV_BUF_INIT(1000);
+    struct rv_mcp_message m;
+    const char *read = "";
+
+    rv_buf_printf(&text, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"text\":\"%s\"}}", halves[_i].json);
+    ck_assert_int_eq(rv_mcp_read(rv_buf_str(&text), &m, NULL, NULL), 0);
+    ck_assert(rv_json_get_text(m.result, "text", &read));
+    ck_assert_str_eq(read, halves[_i].text);
+    rv_mcp_message_fini(&m);
+    rv_buf_fini(&text);
+}
+END_TEST
+
 static const struct {
     const char *text;
     int code;
@@ -45,6 +74,8 @@ static const struct {
 } broken[] = {
     {"", -32700, "null", "the message"},
     {"{", -32700, "null", ""},
+    {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\\ud83", -32700, "null", ""},
+    {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\\ud83d\\q\"}", -32700, "null", "column 42"},
     {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"a\"} {}", -32700, "null", ""},
     {"{\"jsonrpc\":\"2.0\",\"id\":1,\"id\":2,\"method\":\"a\"}", -32700, "null", ""},
     {"null", -32600, "null", "object"},
@@ -205,6 +236,7 @@ TCase *message_case(void)
     TCase *tc = tcase_create("message");
 
     tcase_add_loop_test(tc, reads_each_kind_of_message, 0, (int)RV_COUNT(sound));
+    tcase_add_loop_test(tc, reads_half_a_character_as_a_lost_one, 0, (int)RV_COUNT(halves));
     tcase_add_loop_test(tc, says_why_bytes_are_not_a_message, 0, (int)RV_COUNT(broken));
     tcase_add_test(tc, bounds_ids_depth_and_size);
     tcase_add_test(tc, writes_what_it_reads);
