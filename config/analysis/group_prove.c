@@ -101,20 +101,21 @@ static int64_t unit(const struct numbers *n, int stage, enum rv_group_goal goal,
 
     if (has_inner)
         in = proof_of(n, a->inner.pipeline);
+    int64_t times = !sure && has_inner && lint_agent_may_contradict(n->p, a) ? 2 : 1; /* it runs once more then */
     bool unsure = sure && (n->graph.context[stage] != RV_CONTEXT_MAIN || a->each.list);
     switch (goal) {
     case RV_GROUP_VISITS:
-        return unsure || (sure && !in.visits_exact) ? 0 : in.max_visits;
+        return unsure || (sure && !in.visits_exact) ? 0 : lint_sat_mul(in.max_visits, times);
     case RV_GROUP_MOCKED_VISITS:
-        return in.max_mocked_visits;
+        return lint_sat_mul(in.max_mocked_visits, times);
     case RV_GROUP_CALLS:
         if (has_inner)
-            return unsure || (sure && !in.llm_exact) ? 0 : in.max_llm_calls;
+            return unsure || (sure && !in.llm_exact) ? 0 : lint_sat_mul(in.max_llm_calls, times);
         return sure ? sure_calls(n->p, a) : lint_agent_most_calls(n->p, a);
     case RV_GROUP_LEAST_CALLS:
         return has_inner ? in.max_llm_calls : lint_agent_calls_model(a) && !lint_agent_may_sit_out(n->p, a, false);
     case RV_GROUP_QUESTIONS:
-        return has_inner ? in.max_questions : a->ask.question != NULL;
+        return has_inner ? lint_sat_mul(in.max_questions, times) : a->ask.question != NULL;
     }
     return 0;
 }

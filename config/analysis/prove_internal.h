@@ -87,12 +87,14 @@ RV_MUST_CHECK int lint_walk_closed_bound(const struct rv_walk_graph *g, enum rv_
 int64_t lint_sat_mul(int64_t a, int64_t b);
 int64_t lint_sat_add(int64_t a, int64_t b);
 
-/** Does a visit go on with a further call after a reply: to call tools, or to have the output repaired? */
 /** An arbiter may take no part in a visit, and gives its model call back; surely: it never takes part. */
 bool lint_agent_may_sit_out(const struct rv_pipeline *p, const struct rv_agent *a, bool surely);
+/** Can the verdict of an output contradict its outcome, so that the work of the visit is done once more? */
+bool lint_agent_may_contradict(const struct rv_pipeline *p, const struct rv_agent *a);
+/** Does a visit go on with a further call after a reply: to call tools, or to have the output repaired? */
 bool lint_agent_may_ask_again(const struct rv_agent *a);
 /** Model calls of one visit at most: each reply that is needed, and its retries, which are max_retries but never more
- * than execution.max_llm_retries; with those of agents that it asks. */
+ * than execution.max_llm_retries; one more where an output may contradict itself; with those of agents that it asks. */
 int64_t lint_agent_most_calls(const struct rv_pipeline *p, const struct rv_agent *a);
 
 #endif

@@ -57,7 +57,9 @@ static bool may_ask_agents(const struct rv_agent *a)
 /* How often a server asks a model while its tools are called, it decides itself: only the pipeline bounds that. */
 static bool tools_may_ask_models(const struct rv_pipeline *p, const struct rv_agent *a)
 {
-    for (size_t i = 0; a->has_tools && i < p->n_mcp_servers; i++)
+    bool has_tools = a->has_tools || (a->tools.chained && a->tools.chained[0]);
+
+    for (size_t i = 0; has_tools && i < p->n_mcp_servers; i++)
         if (rv_mcp_samples(&p->mcp_servers[i]))
             return true;
     return false;
@@ -68,6 +70,8 @@ int64_t lint_agent_most_calls(const struct rv_pipeline *p, const struct rv_agent
     int64_t cap = p->execution.max_llm_retries, retries = a->limits.max_retries < cap ? a->limits.max_retries : cap;
     int64_t calls = lint_sat_mul(most_replies(a), lint_sat_add(1, retries > 0 ? retries : 0));
 
+    if (lint_agent_calls_model(a))
+        calls = lint_sat_add(calls, lint_agent_may_contradict(p, a)); /* neither rounds nor repairs begin again */
     if (a->limits.llm.request_limit > 0 && calls > a->limits.llm.request_limit)
         calls = a->limits.llm.request_limit;
     bool is_open = tools_may_ask_models(p, a);

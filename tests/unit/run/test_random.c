@@ -151,6 +151,7 @@ static const char *const outputs[] = {
     "{'v':1,'outcome':'replan','feedback':'f'}",
     "{'v':2,'outcome':'skip'}",
     "{'v':1,'outcome':'loop_back'}",
+    "{'v':1,'outcome':'replan','verdict':'advance'}",
     "{'v':'x'}",
     "{'steps':[{'tool':'read'},{'tool':'wipe'},5],'v':1}",
     "{'steps':[{'tool':'read'}]}",

@@ -1,0 +1,67 @@
+/* What outputs of a stage can say, as far as its configuration tells. */
+#include <string.h>
+
+#include "config/analysis/group_internal.h"
+
+static bool has_key(const struct rv_built *map, const char *key)
+{
+    for (size_t i = 0; i < map->n; i++)
+        if (strcmp(map->keys[i], key) == 0)
+            return true;
+    return false;
+}
+
+/* NULL: it is not known what they are made of. */
+static bool built_may_have(const struct rv_built *built, const char *member)
+{
+    return !built || built->kind != RV_BUILT_MAP || has_key(built, member);
+}
+
+static bool is_listed(json_object *list, const char *const *words, size_t n)
+{
+    for (size_t i = 0; i < json_object_array_length(list); i++)
+        for (size_t k = 0; k < n; k++)
+            if (rv_str_is(rv_json_str(json_object_array_get_idx(list, i)), words[k]))
+                return true;
+    return false;
+}
+
+/* n 0: any value. */
+static bool schema_allows(json_object *schema, const char *member, const char *const *words, size_t n)
+{
+    json_object *known = rv_json_get_obj(schema, "properties"), *of = NULL;
+    bool is_open = true;
+
+    if (!known || !json_object_object_get_ex(known, member, &of))
+        return json_object_object_get_ex(schema, "patternProperties", NULL) ||
+               !rv_json_get_bool(schema, "additionalProperties", &is_open) || is_open;
+    json_object *listed = n > 0 && json_object_is_type(of, json_type_object) ? rv_json_get_arr(of, "enum") : NULL;
+    return !listed || is_listed(listed, words, n);
+}
+
+/* Can the member of what the stage's own work makes, which mocks and hooks may replace, be one of these words? n 0:
+ * anything. */
+static bool may_say(const struct rv_agent *a, const char *member, const char *const *words, size_t n)
+{
+    if (rv_agent_is_unbound(a))
+        return true;
+    if (lint_agent_has_inner(a)) /* without `outputs`, its members are outputs of stages: objects */
+        return a->inner.outputs && built_may_have(a->inner.outputs, member);
+    if (a->set)
+        return built_may_have(a->set, member);
+    if (rv_plans(&a->planning))
+        return false; /* what the model says is in `response` */
+    if (a->has_llm && a->output.schema)
+        return schema_allows(a->output.schema, member, words, n);
+    return a->has_llm ? a->output.mode != RV_OUTPUT_TEXT : a->has_tools;
+}
+
+bool lint_agent_may_contradict(const struct rv_pipeline *p, const struct rv_agent *a)
+{
+    static const char *const back[] = {"replan", "loop_back"}, *const on[] = {"proceed", "advance"};
+    const struct rv_execution_config *e = &p->execution;
+
+    return e->meta_validation_enabled && !(a->declared.name && a->declared.name[0]) && !a->declared.doc &&
+           e->meta_validation_delay_ms < lint_sat_mul(a->limits.timeout_seconds, RV_US_PER_S / RV_US_PER_MS) &&
+           may_say(a, "outcome", back, RV_COUNT(back)) && may_say(a, "verdict", on, RV_COUNT(on));
+}
