@@ -11,7 +11,7 @@ int main(void)
 {
     static TCase *(*const cases[])(void) = {scenes_case,  whole_case,     protocol_case, answers_case,
                                             approve_case, continue_case,  outcomes_case, random_case,
-                                            growth_case,  questions_case, lists_case};
+                                            growth_case,  questions_case, lists_case,    model_calls_case};
 
     return rv_kit_run_cases("run", cases, RV_COUNT(cases));
 }

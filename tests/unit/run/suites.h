@@ -14,5 +14,6 @@ TCase *random_case(void);
 TCase *questions_case(void);
 TCase *growth_case(void);
 TCase *lists_case(void);
+TCase *model_calls_case(void);
 
 #endif
