@@ -1,4 +1,5 @@
-/* What outputs of a stage can say, as far as its configuration tells. */
+/* What outputs of a stage can say, as far as its configuration tells, and what follows: whether a visit can ask a
+ * person, and how many answers a run can take. */
 #include <string.h>
 
 #include "config/analysis/group_internal.h"
@@ -64,4 +65,56 @@ bool lint_agent_may_contradict(const struct rv_pipeline *p, const struct rv_agen
     return e->meta_validation_enabled && !(a->declared.name && a->declared.name[0]) && !a->declared.doc &&
            e->meta_validation_delay_ms < lint_sat_mul(a->limits.timeout_seconds, RV_US_PER_S / RV_US_PER_MS) &&
            may_say(a, "outcome", back, RV_COUNT(back)) && may_say(a, "verdict", on, RV_COUNT(on));
+}
+
+/* --- Questions --- */
+
+static bool is_question(int target)
+{
+    return target == RV_TARGET_CLARIFICATION || target == RV_TARGET_CONFIRMATION;
+}
+
+static bool routes_ask(const struct rv_agent_routing *r)
+{
+    bool asks = r->function[0] || is_question(r->error_target) || is_question(r->default_target);
+
+    for (size_t i = 0; i < r->n_rules; i++)
+        asks = asks || is_question(r->rules[i].target);
+    return asks;
+}
+
+/* A word for it, or little confidence and a question. */
+static bool output_asks(const struct rv_agent *a)
+{
+    static const char *const asking[] = {"clarify", "confirm"};
+
+    return a->hooks.mock_handler[0] || may_say(a, "outcome", asking, RV_COUNT(asking)) ||
+           (may_say(a, "confidence", NULL, 0) && may_say(a, "clarification_question", NULL, 0));
+}
+
+/* Calls of tools may need a person, but for those of a plan without a confirmer. */
+static bool calls_ask(const struct rv_agent *a)
+{
+    bool by_plan = rv_plans(&a->planning) && a->planning.confirmer == RV_CONFIRMER_NONE;
+
+    return (a->has_tools && !by_plan) || a->has_policies || a->hooks.pre_process[0] || a->hooks.post_process[0] ||
+           (a->tools.chained && a->tools.chained[0]);
+}
+
+/* Whether a visit can end with a question: by a route, by its output, by what a capability answers, about a call of a
+ * tool, or in the pipeline that it runs. */
+static bool can_ask(const struct rv_agent *a)
+{
+    const struct rv_pipeline *inner = a->inner.pipeline;
+    bool inside = lint_agent_has_inner(a) && (!inner || rv_pipeline_max_answers(inner) > 0);
+
+    return a->ask.question || inside || routes_ask(&a->routing) || calls_ask(a) || output_asks(a);
+}
+
+int64_t rv_pipeline_max_answers(const struct rv_pipeline *p)
+{
+    for (size_t i = 0; i < p->n_agents; i++)
+        if (can_ask(&p->agents[i]))
+            return p->max_agent_hops > 0 ? p->max_agent_hops : 0; /* each pause follows a visit */
+    return 0;
 }

@@ -335,33 +335,6 @@ int rv_pipeline_prove(const struct rv_pipeline *p, enum rv_run_mode mode, struct
     return rc < 0 ? RV_WRAP(err, rc, "prove the bounds of pipeline \"%s\"", p->name) : 0;
 }
 
-/* Whether a visit can end with a question: by a route, by its output's `outcome`, by what a capability answers, or
- * about a call of a tool. Only the text of a model cannot, nor a plan without a confirmer, whose output has no outcome.
- */
-static bool can_ask(const struct rv_agent *a)
-{
-    bool is_text = lint_agent_calls_model(a) && !a->has_tools && a->output.mode == RV_OUTPUT_TEXT && !a->output.schema;
-    bool is_plan = rv_plans(&a->planning) && a->planning.confirmer == RV_CONFIRMER_NONE;
-    bool asks =
-        !(is_text || is_plan) || a->has_policies || a->hooks.pre_process[0] || a->hooks.post_process[0] ||
-        a->routing.function[0] || (a->tools.chained && a->tools.chained[0]) ||
-        a->routing.error_target == RV_TARGET_CLARIFICATION || a->routing.error_target == RV_TARGET_CONFIRMATION ||
-        a->routing.default_target == RV_TARGET_CLARIFICATION || a->routing.default_target == RV_TARGET_CONFIRMATION;
-
-    for (size_t i = 0; i < a->routing.n_rules; i++)
-        asks = asks || a->routing.rules[i].target == RV_TARGET_CLARIFICATION ||
-               a->routing.rules[i].target == RV_TARGET_CONFIRMATION;
-    return asks;
-}
-
-int64_t rv_pipeline_max_answers(const struct rv_pipeline *p)
-{
-    for (size_t i = 0; i < p->n_agents; i++)
-        if (can_ask(&p->agents[i]))
-            return p->max_agent_hops > 0 ? p->max_agent_hops : 0; /* each pause follows a visit */
-    return 0;
-}
-
 /* An answer leads back to the stage that asked, and a visit to a stage weighs one. */
 static bool repeats_one_visit(const struct rv_pipeline *p)
 {

@@ -1,6 +1,6 @@
 /* Every way in which a visit asks a model again, all at once: models that fail, write nonsense, call tools, pause, do
  * not fit the schema, contradict themselves and plan what cannot be done. Whatever they say, a run makes no more model
- * calls than the proof says, and for some pipelines it makes as many. */
+ * calls than the proof says, and for some pipelines it makes as many; and a pipeline that cannot ask does not. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +17,10 @@ static const char inner[] = "name: i\nmodels: {m: scripted}\nagents:\n"
 struct model {
     struct rv_rand_state state;
     struct rv_rand rand;
-    int mood;      /* what it likes to say most */
-    int n_reached; /* runs that made as many calls as was proved */
-    int n_twice;   /* of these, with a stage that was asked again since it contradicted itself */
+    int mood;              /* what it likes to say most */
+    int n_reached;         /* runs that made as many calls as was proved */
+    int n_twice;           /* of these, with a stage that was asked again since it contradicted itself */
+    int n_asked, n_silent; /* runs that wait for a person, and runs of pipelines that cannot ask */
 };
 
 static int pick(struct model *m, int n)
@@ -158,6 +159,10 @@ static void check_one(struct model *m, const char *yaml)
     ck_assert_msg((int64_t)d->n_llm <= proof.max_llm_calls, "%zu model calls, %d proved for\n%s\n%s", d->n_llm,
                   (int)proof.max_llm_calls, yaml, drive_story(d));
     ck_assert_int_le((int64_t)d->n_visits, proof.max_visits);
+    bool asked = rv_run_status(d->run) == RV_RUN_INTERRUPTED;
+    ck_assert_msg(!asked || rv_pipeline_max_answers(d->p) > 0, "it asks, and cannot:\n%s\n%s", yaml, drive_story(d));
+    m->n_asked += asked;
+    m->n_silent += rv_pipeline_max_answers(d->p) == 0;
     m->n_reached += (int64_t)d->n_llm == proof.max_llm_calls;
     m->n_twice += (int64_t)d->n_llm == proof.max_llm_calls && strstr(rv_buf_cstr(&d->lines), "contradicts its outcome");
     rv_proof_fini(&proof);
@@ -177,8 +182,9 @@ START_TEST(no_model_makes_more_calls_than_are_proved)
         for (m.mood = 0; m.mood < (int)RV_COUNT(said); m.mood += 1 + pick(&m, 4))
             check_one(&m, rv_buf_cstr(&yaml));
     }
-    ck_assert_msg(m.n_reached > n / 10 && m.n_twice >= n / 100, "%d as many as proved, %d of them asked twice",
-                  m.n_reached, m.n_twice);
+    ck_assert_msg(m.n_reached > n / 10 && m.n_twice >= n / 100 && m.n_asked > n / 10 && m.n_silent > n / 10,
+                  "%d as many as proved, %d of them asked twice; %d wait, %d cannot ask", m.n_reached, m.n_twice,
+                  m.n_asked, m.n_silent);
     rv_buf_fini(&yaml);
 }
 END_TEST

@@ -432,6 +432,7 @@ static void check_one(struct luck *l, const char *yaml, enum rv_run_mode mode)
     ck_assert_msg((int64_t)d->n_llm <= proof.max_llm_calls, "%zu calls, %d proved for\n%s\n%s", d->n_llm,
                   (int)proof.max_llm_calls, yaml, drive_story(d));
     check_bounds(d);
+    ck_assert(rv_run_status(d->run) != RV_RUN_INTERRUPTED || rv_pipeline_max_answers(d->p) > 0);
     if (mode == RV_MODE_PARALLEL)
         check_batches(d);
     answer_some(d, l, &from);
