@@ -24,6 +24,7 @@ struct job {
     bool as_json;
     rv_buf rows; /* --json: those so far, an array that is not closed */
     struct rv_usage usage;
+    bool lacks_usage; /* an answer told none: the sum is not known */
     size_t n_rows, dims;
 };
 
@@ -72,6 +73,7 @@ static int take_rows(struct job *job, const struct rv_embeddings *rows, rv_err *
     job->n_rows += rows->n;
     job->dims = rows->dims;
     rv_usage_add(&job->usage, &rows->usage);
+    job->lacks_usage |= !rows->has_usage;
     int rc = rv_buf_check(job->as_json ? &job->rows : &lines, "embeddings", err);
     if (rc == 0 && !job->as_json && !cli_out_now(rv_buf_str(&lines)))
         rc = RV_FAIL(err, RV_E_IO, "the reader of the embeddings is gone");
@@ -164,7 +166,10 @@ static void write_json(struct job *job, rv_buf *b)
     rv_jw_kv_text(&w, "model", job->target.wire.model);
     rv_jw_kv_int(&w, "dimensions", (int64_t)job->dims);
     rv_jw_key(&w, "usage");
-    rv_usage_write_json(&job->usage, &w);
+    if (job->lacks_usage)
+        rv_jw_null(&w);
+    else
+        rv_usage_write_json(&job->usage, &w);
     rv_jw_key(&w, "embeddings");
     rv_jw_raw(&w, rv_buf_str(&job->rows));
     rv_jw_obj_end(&w);

@@ -235,10 +235,10 @@ static void read_usage(rv_wire_reader *r, json_object *usage)
 
     if (!usage)
         return;
-    wire_reader_count(usage, "input_tokens", &plain);
+    r->knows_input |= wire_reader_count(usage, "input_tokens", &plain);
     wire_reader_count(usage, "cache_read_input_tokens", &u.cached_tokens);
     wire_reader_count(usage, "cache_creation_input_tokens", &u.cache_write_tokens);
-    wire_reader_count(usage, "output_tokens", &u.output_tokens);
+    r->knows_output |= wire_reader_count(usage, "output_tokens", &u.output_tokens);
     u.input_tokens = plain + u.cached_tokens + u.cache_write_tokens;
     if (u.input_tokens || u.output_tokens) /* zeros are of a server that does not count */
         wire_reader_usage(r, &u);

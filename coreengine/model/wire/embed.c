@@ -206,13 +206,16 @@ static int read_rows(struct rows *x, const struct rv_wire_target *t, json_object
     return rc;
 }
 
-static void read_usage(const struct rv_wire_target *t, json_object *body, struct rv_usage *usage)
+static void read_usage(const struct rv_wire_target *t, json_object *body, struct rv_embeddings *out)
 {
     json_object *from = t->wire == RV_WIRE_OLLAMA ? body : rv_json_get_obj(body, "usage");
     int64_t n = 0;
 
-    if (from && rv_json_get_int(from, t->wire == RV_WIRE_OLLAMA ? "prompt_eval_count" : "prompt_tokens", &n) && n > 0)
-        usage->input_tokens = n;
+    if (!wire_reader_count(from, t->wire == RV_WIRE_OLLAMA ? "prompt_eval_count" : "prompt_tokens", &n) || n == 0 ||
+        !wire_is_count(n)) /* a server that does not count says 0 */
+        return;
+    out->usage.input_tokens = n;
+    out->has_usage = true;
 }
 
 /* An error with a good status. */
@@ -259,7 +262,7 @@ int rv_wire_embed_read(const struct rv_wire_target *t, rv_str body, size_t n, st
     rc = x.has ? read_rows(&x, t, json) : RV_FAIL(err, RV_E_NOMEM, "no memory for %zu embeddings", n);
     if (rc < 0)
         goto done;
-    read_usage(t, json, &e.usage);
+    read_usage(t, json, &e);
     *out = e;
     e.values = NULL; /* the caller's now */
 done:

@@ -185,6 +185,7 @@ static void read_end(rv_wire_reader *r, json_object *line)
 
     wire_reader_count(line, "prompt_eval_count", &totals.input_tokens);
     wire_reader_count(line, "eval_count", &totals.output_tokens);
+    r->knows_input = r->knows_output = true; /* it leaves out a 0, as of a prompt that it has evaluated before */
     if (totals.input_tokens || totals.output_tokens)
         wire_reader_usage(r, &totals);
     if (rv_str_is(reason, "length"))

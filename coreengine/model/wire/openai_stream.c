@@ -14,8 +14,8 @@ static void read_usage(rv_wire_reader *r, json_object *usage)
     json_object *out = rv_json_get_obj(usage, "completion_tokens_details");
     struct rv_usage totals = r->usage;
 
-    wire_reader_count(usage, "prompt_tokens", &totals.input_tokens);
-    wire_reader_count(usage, "completion_tokens", &totals.output_tokens);
+    r->knows_input |= wire_reader_count(usage, "prompt_tokens", &totals.input_tokens);
+    r->knows_output |= wire_reader_count(usage, "completion_tokens", &totals.output_tokens);
     wire_reader_count(in, "cached_tokens", &totals.cached_tokens);
     wire_reader_count(in, "cache_write_tokens", &totals.cache_write_tokens);
     wire_reader_count(out, "reasoning_tokens", &totals.reasoning_tokens);

@@ -233,18 +233,19 @@ void wire_reader_finish(rv_wire_reader *r, int finish)
     r->finish = finish;
 }
 
-void wire_reader_count(json_object *usage, const char *key, int64_t *n)
+bool wire_reader_count(json_object *usage, const char *key, int64_t *n)
 {
     json_object *v = rv_json_member(usage, key);
     double d;
 
     if (!v)
-        return;
+        return false;
     d = rv_json_is_number(v) ? json_object_get_double(v) : -1;
     if (d < 0 || d > (double)RV_USAGE_MAX || d != (double)(int64_t)d)
         *n = RV_USAGE_MAX + 1;
     else
         *n = rv_json_is_int(v) ? json_object_get_int64(v) : (int64_t)d;
+    return true;
 }
 
 static bool same_usage(const struct rv_usage *a, const struct rv_usage *b)
@@ -254,7 +255,7 @@ static bool same_usage(const struct rv_usage *a, const struct rv_usage *b)
            a->reasoning_tokens == b->reasoning_tokens;
 }
 
-static bool is_count(int64_t n)
+bool wire_is_count(int64_t n)
 {
     return n >= 0 && n <= RV_USAGE_MAX;
 }
@@ -263,14 +264,16 @@ void wire_reader_usage(rv_wire_reader *r, const struct rv_usage *totals)
 {
     bool is_new = !r->has_usage || !same_usage(&r->usage, totals);
 
-    if (r->has_false_usage || !is_count(totals->input_tokens) || !is_count(totals->output_tokens) ||
-        !is_count(totals->cached_tokens) || !is_count(totals->cache_write_tokens) ||
-        !is_count(totals->reasoning_tokens)) {
+    if (r->has_false_usage || !wire_is_count(totals->input_tokens) || !wire_is_count(totals->output_tokens) ||
+        !wire_is_count(totals->cached_tokens) || !wire_is_count(totals->cache_write_tokens) ||
+        !wire_is_count(totals->reasoning_tokens)) {
         r->has_false_usage = true; /* the other counts are worth no more */
         r->has_usage = false;
         return;
     }
     r->usage = *totals;
+    if (!r->knows_input || !r->knows_output)
+        return;
     r->has_usage = true;
     if (is_new && r->has_begun)
         hand_usage(r);

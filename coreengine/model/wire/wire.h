@@ -83,6 +83,7 @@ struct rv_embeddings {
     float *values; /* n rows of dims; owned */
     size_t n, dims;
     struct rv_usage usage;
+    bool has_usage; /* else the provider told none that can be believed */
 };
 /** n: how many were asked for; fewer, more, rows of different length or non-finite numbers are RV_E_PARSE. */
 RV_MUST_CHECK int rv_wire_embed_read(const struct rv_wire_target *t, rv_str body, size_t n, struct rv_embeddings *out,

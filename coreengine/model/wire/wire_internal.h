@@ -67,6 +67,7 @@ struct rv_wire_reader {
     int finish; /* enum rv_finish_reason or RV_UNSET */
     struct rv_usage usage;
     bool has_usage, has_false_usage;
+    bool knows_input, knows_output; /* a usage said how much was read, and how much was written */
 };
 
 /* How the output of a request is asked for, given the abilities of the target. */
@@ -110,10 +111,12 @@ RV_MUST_CHECK int wire_reader_call_is_complete(struct wire_call *c, bool *is, rv
 /** At the end of the answer: those that are kept, as the JSON of a reply; none leaves out empty. */
 RV_MUST_CHECK int wire_reader_end_calls(rv_wire_reader *r, rv_buf *out, size_t *n_kept, rv_err **err);
 void wire_reader_finish(rv_wire_reader *r, int finish);
-/** A count of usage; without the member, or where it is null, *n stays. A whole number counts however it is written
- * (4000.0). Any other value is not a count: *n is then one that wire_reader_usage() refuses. */
-void wire_reader_count(json_object *usage, const char *key, int64_t *n);
-/** With one impossible count the answer has no usage from then on: a journal could not hold it. */
+/** A count of usage; without the member, or where it is null, *n stays, and the result is false. A whole number counts
+ * however it is written (4000.0). Any other value is not a count: *n is then one that wire_reader_usage() refuses. */
+bool wire_reader_count(json_object *usage, const char *key, int64_t *n);
+bool wire_is_count(int64_t n); /* that a journal can hold */
+/** With one impossible count the answer has no usage from then on: a journal could not hold it. Nor has it any until
+ * knows_input and knows_output are set: what is not said is not 0. */
 void wire_reader_usage(rv_wire_reader *r, const struct rv_usage *totals);
 /** Record that the answer is broken, and why; only the first reason is kept. */
 void wire_reader_break(rv_wire_reader *r, enum rv_llm_error kind, const char *fmt, ...) RV_PRINTF(3, 4);

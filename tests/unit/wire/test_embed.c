@@ -89,14 +89,19 @@ static const struct {
     {"numbers in any order", OPENAI, 2,
      "{'data':[{'index':1,'embedding':[3,-4.5e0]},{'index':0,'embedding':[1,2]}],'usage':{'prompt_tokens':7}}",
      "2: 1 2 3 -4.5 tokens 7", NULL},
+    {"a whole number, however it is written", OPENAI, 1, "{'data':[{'embedding':[1]}],'usage':{'prompt_tokens':7e0}}",
+     "1: 1 tokens 7", NULL},
+    {"what is not a count", OPENAI, 1, "{'data':[{'embedding':[1]}],'usage':{'prompt_tokens':'7'}}",
+     "1: 1 tokens unknown", NULL},
+    {"less than nothing", OLLAMA, 1, "{'embeddings':[[1]],'prompt_eval_count':-7}", "1: 1 tokens unknown", NULL},
     {"base64", OPENAI, 2, "{'data':[{'index':0,'embedding':'AACAPwAAAMA='},{'index':1,'embedding':'AACAPwAAAMA'}]}",
-     "2: 1 -2 1 -2 tokens 0", NULL},
+     "2: 1 -2 1 -2 tokens unknown", NULL},
     {"both", OPENAI, 2, "{'data':[{'index':1,'embedding':'AAAAPw=='},{'index':0,'embedding':[0]}]}",
-     "1: 0 0.5 tokens 0", NULL},
-    {"no index", OPENAI, 2, "{'data':[{'embedding':[1]},{'embedding':[2]}]}", "1: 1 2 tokens 0", NULL},
+     "1: 0 0.5 tokens unknown", NULL},
+    {"no index", OPENAI, 2, "{'data':[{'embedding':[1]},{'embedding':[2]}]}", "1: 1 2 tokens unknown", NULL},
     {"ollama", OLLAMA, 2, "{'embeddings':[[0.25,1],[1,1]],'prompt_eval_count':9}", "2: 0.25 1 1 1 tokens 9", NULL},
-    {"an error that says nothing", OPENAI, 1, "{'data':[{'index':0,'embedding':[1]}],'error':''}", "1: 1 tokens 0",
-     NULL},
+    {"an error that says nothing", OPENAI, 1, "{'data':[{'index':0,'embedding':[1]}],'error':''}",
+     "1: 1 tokens unknown", NULL},
     {"too few", OPENAI, 2, "{'data':[{'index':0,'embedding':[1]}]}", NULL, "1 embeddings came for 2 texts"},
     {"too many", OLLAMA, 1, "{'embeddings':[[1],[2]]}", NULL, "2 embeddings came for 1 texts"},
     {"twice the same", OPENAI, 2, "{'data':[{'index':0,'embedding':[1]},{'index':0,'embedding':[2]}]}", NULL,
@@ -151,7 +156,9 @@ START_TEST(rows_come_in_the_order_of_the_texts_or_not_at_all)
         rv_buf_printf(&got, "%zu:", e.dims);
         for (size_t i = 0; i < e.n * e.dims; i++)
             rv_buf_printf(&got, " %g", (double)e.values[i]);
-        rv_buf_printf(&got, " tokens %d", (int)e.usage.input_tokens);
+        rv_buf_puts(&got, e.has_usage ? "" : " tokens unknown");
+        if (e.has_usage)
+            rv_buf_printf(&got, " tokens %d", (int)e.usage.input_tokens);
         ck_assert_str_eq(rv_buf_cstr(&got), answers[_i].want);
     } else {
         ck_assert_msg(rc < 0, "%s", answers[_i].what);

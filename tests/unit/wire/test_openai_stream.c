@@ -64,6 +64,16 @@ static const struct {
      DELTA("\"content\":\"a\"") DATA("{\"choices\":[],\"usage\":{\"prompt_tokens\":4000.0,\"completion_tokens\":1e0}}")
          FINISH("stop") DATA("{\"choices\":[],\"usage\":{\"completion_tokens\":3,\"prompt_tokens\":null}}") DONE,
      "text a\nusage 4000 1\nusage 4000 3\nfinish stop\n= a\nusage 4000 3\nfinish stop\n"},
+    {"a count that is never said is not 0",
+     DELTA("\"content\":\"a\"") DATA("{\"choices\":[],\"usage\":{\"completion_tokens\":1}}") FINISH("stop")
+         DATA("{\"choices\":[],\"usage\":{\"completion_tokens\":3,\"prompt_tokens\":null}}") DONE,
+     "text a\nfinish stop\n= a\nfinish stop\n"},
+    {"nor is that of what was written", FINISH("stop") DATA("{\"choices\":[],\"usage\":{\"prompt_tokens\":4000}}") DONE,
+     "finish stop\n= \nfinish stop\n"},
+    {"two usages say it together",
+     DELTA("\"content\":\"a\"") DATA("{\"choices\":[],\"usage\":{\"prompt_tokens\":4000}}") FINISH("stop")
+         DATA("{\"choices\":[],\"usage\":{\"completion_tokens\":0}}") DONE,
+     "text a\nusage 4000 0\nfinish stop\n= a\nusage 4000 0\nfinish stop\n"},
     {"a text is not a count, and not 0 either",
      FINISH("stop") DATA("{\"choices\":[],\"usage\":{\"prompt_tokens\":\"4000\",\"completion_tokens\":3}}") DONE,
      "finish stop\n= \nfinish stop\n"},
