@@ -1,4 +1,4 @@
-/* Tables of CSV, of lines of JSON, and of YAML. Pure: the caller brings the text. */
+/* Tables of CSV, of JSON and lines of it, and of YAML. Pure: the caller brings the text. */
 #include "coreengine/lang/lang.h"
 
 #include <stdlib.h>
@@ -291,6 +291,60 @@ static int read_yaml(rv_str text, struct builder *b, rv_err **err)
     return rc;
 }
 
+/* --- JSON: not as YAML, whose reader takes the line ends of Unicode in a text for line breaks --- */
+
+/* To the next object of the list; the line goes along. */
+static rv_str skip_to_object(rv_str text, int *line)
+{
+    while (text.len > 0 && strchr(" \t\r\n,[", text.ptr[0])) {
+        *line += text.ptr[0] == '\n';
+        text = rest_of(text, 1);
+    }
+    return text;
+}
+
+/* list: of the text; its items are the caller's. */
+static int add_items(rv_str text, json_object *list, struct builder *b, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = RV_TABLE_MAX_BYTES};
+    size_t n = json_object_array_length(list);
+    int line = 1, rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        json_object *row = json_object_array_get_idx(list, i);
+        struct rv_json_scan scan = {0};
+
+        text = skip_to_object(text, &line);
+        const struct rv_src src = {b->name, line, 1};
+        if (!json_object_is_type(row, json_type_object))
+            return RV_FAIL_AT(err, &src, RV_E_INVALID, "a row must be an object, not %s", rv_json_type_text(row));
+        rc = add_row_take(b, json_object_get(row), line, err);
+        if (rc == 0)
+            rc = rv_json_scan(text, &opts, &scan, NULL, err);
+        for (size_t k = 0; k < scan.end; k++)
+            line += text.ptr[k] == '\n';
+        text = rest_of(text, scan.end);
+    }
+    return rc;
+}
+
+static int read_json(rv_str text, struct builder *b, rv_err **err)
+{
+    const struct rv_json_opts opts = {.max_bytes = RV_TABLE_MAX_BYTES};
+    const struct rv_src top = {b->name, 1, 1};
+    json_object *list = NULL;
+
+    text = rv_utf8_unmark(text);
+    int rc = rv_json_parse(text, &opts, &list, err);
+    if (rc < 0)
+        return RV_WRAP_AT(err, &top, rc, "read a table");
+    rc = json_object_is_type(list, json_type_array)
+             ? add_items(text, list, b, err)
+             : RV_FAIL_AT(err, &top, RV_E_INVALID, "a table must be a list of objects");
+    json_object_put(list);
+    return rc;
+}
+
 /* --- kinds --- */
 
 static bool ends_with(const char *name, const char *end)
@@ -327,7 +381,7 @@ int rv_table_parse(rv_str text, const char *name, struct rv_table *out, rv_err *
         const char *end;
         int (*read)(rv_str text, struct builder *b, rv_err **err);
     } kinds[] = {{".csv", read_csv},   {".jsonl", read_lines}, {".ndjson", read_lines},
-                 {".yaml", read_yaml}, {".yml", read_yaml},    {".json", read_yaml}};
+                 {".yaml", read_yaml}, {".yml", read_yaml},    {".json", read_json}};
     const struct rv_src src = {name, 1, 1};
     struct builder b = {.name = name};
     int rc;
