@@ -103,6 +103,27 @@ static bool loader_file(struct rv_loader *l, const char *what, const char *path,
     return rc == 0;
 }
 
+/* Line ends of Windows become those that YAML gives its texts: the tag of a section that is alone on its line takes the
+ * whole line with it. False: out of memory. */
+static bool unify_line_ends(struct rv_loader *l, rv_str *text)
+{
+    char *copy;
+    size_t n = 0;
+
+    if (text->len == 0 || !memchr(text->ptr, '\r', text->len))
+        return true;
+    copy = rv_arena_alloc(l->arena, text->len + 1);
+    if (!copy) {
+        l->rc = RV_E_NOMEM;
+        return false;
+    }
+    for (size_t i = 0; i < text->len; i++)
+        if (text->ptr[i] != '\r' || text->ptr[i + 1] != '\n') /* a NUL stands behind the text */
+            copy[n++] = text->ptr[i];
+    *text = (rv_str){copy, n};
+    return true;
+}
+
 /* Content from the caller's file source: as untrusted as files of the disk. */
 static bool given_file(struct rv_loader *l, const char *what, const char *path, const struct rv_src *src, rv_str *out)
 {
@@ -154,8 +175,9 @@ bool config_loader_text_file(struct rv_loader *l, const char *what, const char *
         *out = internal->files[at].text;
         return true;
     }
+    /* Of a run that goes on the texts are as it began with them. */
     if (l->opts->file ? !given_file(l, what, path, src, out)
-                      : !loader_file(l, what, path, src, RV_MAX_PROMPT_BYTES, out))
+                      : !loader_file(l, what, path, src, RV_MAX_PROMPT_BYTES, out) || !unify_line_ends(l, out))
         return false;
     l->n_file_bytes += out->len;
     if (l->n_file_bytes > RV_MAX_FILE_TOTAL_BYTES) {

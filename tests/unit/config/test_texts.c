@@ -75,6 +75,36 @@ START_TEST(files_come_from_whoever_has_them)
 }
 END_TEST
 
+/* As in texts that stand in the file itself; a text that a run was begun with stays as it is. */
+START_TEST(a_file_with_line_ends_of_windows_has_those_of_yaml)
+{
+    static const char text[] = "a\r\n{{#user_id}}\r\nb\rc\r\n{{/user_id}}\r\n";
+    static const char lines[] = "name: t\nagents: [{name: a}]\nprompts: {x: {file: x.md}}\n";
+    const struct rv_pipeline_opts of_disk = {.file = NULL};
+    char *dir = rv_kit_tmpdir(), *path = rv_kit_path(dir, "x.md");
+    rv_findings *f = rv_findings_new();
+    struct rv_pipeline *p = NULL;
+
+    rv_kit_write(path, text);
+    free(path);
+    ck_assert_int_eq(rv_pipeline_parse_with(&(const struct rv_pipeline_source){rv_str_of(lines), "t.yaml", dir},
+                                            &of_disk, f, &p, NULL),
+                     0);
+    ck_assert_str_eq(rv_template_text(rv_pipeline_find_prompt(p, RV_STR_LIT("x"))->compiled).ptr,
+                     "a\n{{#user_id}}\nb\rc\n{{/user_id}}\n");
+    rv_pipeline_free(p);
+    rv_findings_free(f);
+    rv_kit_tmpdir_remove(dir);
+    struct files files = some_files();
+    const struct rv_pipeline_opts opts = {.file = find_file, .self = &files};
+    files.texts[0] = rv_str_of(text);
+    p = parse(lines, &opts, &path);
+    ck_assert_str_eq(rv_template_text(rv_pipeline_find_prompt(p, RV_STR_LIT("x"))->compiled).ptr, text);
+    rv_pipeline_free(p);
+    free(path);
+}
+END_TEST
+
 static char too_large[((size_t)1 << 20) + 1];
 static const struct {
     rv_str text;
@@ -165,6 +195,7 @@ TCase *texts_case(void)
     TCase *tc = tcase_create("texts");
 
     tcase_add_test(tc, files_come_from_whoever_has_them);
+    tcase_add_test(tc, a_file_with_line_ends_of_windows_has_those_of_yaml);
     tcase_add_loop_test(tc, a_file_from_memory_is_checked_like_one_of_the_disk, 0, RV_COUNT(bad_files));
     tcase_add_test(tc, what_was_chosen_stands_whatever_the_environment_says);
     tcase_add_test(tc, without_a_choice_the_environment_says);
