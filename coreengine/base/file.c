@@ -1,6 +1,7 @@
 /* Whole files: read into a capped buffer, replace atomically. What is written is for its owner only, but for new files
  * of authors (rv_file_write_new()), which the umask decides about; and no link leads it elsewhere. */
 #include "coreengine/base/base_internal.h"
+#include "coreengine/base/reads.h"
 #include "coreengine/base/system.h"
 
 #include <dirent.h>
@@ -180,6 +181,7 @@ int rv_file_read(const char *path, rv_buf *b, rv_err **err)
         return rv_buf_check(b, "the text before a file", err);
     if (strcmp(path, "-") == 0)
         return read_all(STDIN_FILENO, "standard input", b, err);
+    rv_reads_note(path, false);
     do
         fd = open(path, O_RDONLY | O_CLOEXEC);
     while (fd < 0 && errno == EINTR);

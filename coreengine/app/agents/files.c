@@ -3,6 +3,7 @@
  * says, whatever the file is called. */
 #include "coreengine/app/agents/agents_internal.h"
 #include "coreengine/base/base.h"
+#include "coreengine/base/reads.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -74,6 +75,7 @@ static int by_ending_and_name(const void *a, const void *b)
 
 static int scan_dir(rv_agents *a, const char *path, struct rv_agents_files *f, rv_err **err)
 {
+    rv_reads_note(path, true);
     DIR *dir = opendir(path);
     size_t first = f->n;
     const struct dirent *entry;

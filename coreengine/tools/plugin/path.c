@@ -1,5 +1,6 @@
 /* Where capabilities are looked for, and what is there. Only names and files; nothing is opened as code. */
 #include "coreengine/base/base.h"
+#include "coreengine/base/reads.h"
 #include "coreengine/tools/plugin/plugin_internal.h"
 
 #include <errno.h>
@@ -197,6 +198,7 @@ static bool is_file(const char *path)
 {
     struct stat st;
 
+    rv_reads_note(path, false);
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
