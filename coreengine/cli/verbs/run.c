@@ -150,14 +150,16 @@ struct started {
     bool is_new; /* the file has changed since the run before */
 };
 
-static int run_changed(struct rv_cli *cli, struct started *s, rv_err **err)
+static int run_changed(struct rv_cli *cli, struct started *s, struct rv_cli_watch *w, rv_err **err)
 {
     rv_buf bundle = RV_BUF_INIT(RV_APP_MAX_BUNDLE);
     struct rv_app_loaded loaded;
     char hash[RV_HASH_MAX] = "";
 
     s->is_new = true;
+    cli_watch_reads(w, true);
     int rc = load(cli, &loaded, err);
+    cli_watch_reads(w, false);
     if (rc < 0) {
         s->hash[0] = '\0';
         return rc;
@@ -173,30 +175,6 @@ static int run_changed(struct rv_cli *cli, struct started *s, rv_err **err)
     return rc;
 }
 
-/* The folders that are watched, by a file in each. */
-struct watched {
-    char *paths[3];
-    struct rv_cli_files files;
-    rv_buf agents;
-};
-
-static int find_watched(struct rv_cli *cli, struct watched *out, rv_err **err)
-{
-    const char *script = cli_value(cli, "script"), *agents = NULL;
-
-    *out = (struct watched){.agents = RV_BUF_INIT(1 << 16)};
-    out->files.paths = out->paths;
-    out->paths[out->files.n++] = (char *)cli->words[0];
-    if (script)
-        out->paths[out->files.n++] = (char *)script;
-    int rc = rv_app_find_schema_dir(&cli->app, &agents, err);
-    if (rc < 0 || !agents)
-        return rc;
-    rv_buf_printf(&out->agents, "%s/", agents);
-    out->paths[out->files.n++] = out->agents.ptr;
-    return rv_buf_check(&out->agents, "path of a folder", err);
-}
-
 static int check_input(struct rv_cli *cli, rv_err **err)
 {
     const char *const inputs[] = {cli_value(cli, "input"), cli_value(cli, "input-file")};
@@ -210,20 +188,16 @@ static int check_input(struct rv_cli *cli, rv_err **err)
 /* Until a signal. What a run writes there itself does not change what the next one is started with. */
 static int watch(struct rv_cli *cli, rv_err **err)
 {
+    char *paths[] = {(char *)cli->words[0], (char *)cli_value(cli, "script")};
+    const struct rv_cli_files files = {.paths = paths, .n = paths[1] ? 2 : 1};
     struct started started = {"", true};
-    struct rv_cli_watch w = {.fd = -1};
-    struct watched watched;
+    struct rv_cli_watch w = RV_CLI_WATCH_INIT;
     int status = 0;
 
     int rc = check_input(cli, err);
-    if (rc < 0)
-        return rc;
-    rc = find_watched(cli, &watched, err);
-    if (rc == 0)
-        rc = cli_watch_begin(&watched.files, &w, err);
-    while (rc == 0) {
+    while (rc == 0 && (rc = cli_watch_begin(&w, &files, err)) == 0) {
         rv_err *fault = NULL;
-        int now = run_changed(cli, &started, &fault);
+        int now = run_changed(cli, &started, &w, &fault);
         if (now < 0)
             now = cli_report(cli, fault); /* the next change may mend it */
         status = started.is_new ? now : status;
@@ -231,10 +205,9 @@ static int watch(struct rv_cli *cli, rv_err **err)
             break;
         if (started.is_new)
             cli_say("reeve: waiting for a change; ^C ends\n");
-        cli_watch_wait(&w);
+        rc = cli_watch_wait(&w, err);
     }
     cli_watch_end(&w);
-    rv_buf_fini(&watched.agents);
     return rc < 0 ? rc : status;
 }
 

@@ -21,7 +21,8 @@ struct session {
     const struct rv_test_format *format;
     struct rv_test_output to;
     struct rv_test_opts how;
-    const char *filter; /* NULL: none */
+    const char *filter;         /* NULL: none */
+    struct rv_cli_watch *watch; /* that hears what is read; NULL: none */
     bool coverage, changed;
     rv_buf findings;              /* of the pipeline that is tested, as they were reported */
     int64_t min_percent;          /* -1: none */
@@ -44,8 +45,9 @@ static int run_one(struct session *s, const char *path, struct rv_app_loaded *l,
     struct rv_test_opts how = s->how;
 
     how.coverage = coverage;
+    cli_watch_reads(s->watch, true);
     int rc = rv_test_run(&s->cli->app, l, i, &how, &r, err);
-
+    cli_watch_reads(s->watch, false);
     if (rc < 0)
         return rc;
     s->to.n_run++;
@@ -191,7 +193,10 @@ static bool test_pipeline(struct session *s, const char *path)
     struct rv_app_loaded l;
     rv_err *err = NULL;
 
-    if (rv_app_load(&s->cli->app, path, &opts, &l, &err) < 0) {
+    cli_watch_reads(s->watch, true);
+    int rc = rv_app_load(&s->cli->app, path, &opts, &l, &err);
+    cli_watch_reads(s->watch, false);
+    if (rc < 0) {
         worsen(s, cli_report(s->cli, err));
         return false;
     }
@@ -330,26 +335,22 @@ static void tables_fini(struct rv_test_tables *t)
     free(t->of_tests);
 }
 
-/* All files once: loaded, tested, reported. Gives the exit status. */
-static int test_all(struct rv_cli *cli, rv_err **err)
+/* All files once: loaded, tested, reported. Gives the exit status. watch, if there is one, hears what is read. */
+static int test_all(struct rv_cli *cli, const struct rv_cli_files *files, struct rv_cli_watch *watch, rv_err **err)
 {
-    struct rv_cli_files files = {0};
     struct session s;
 
     int rc = options_of(cli, &s, err);
-    if (rc == 0)
-        rc = cli_files(cli, &files, err);
     if (rc < 0) {
-        cli_files_fini(&files);
         tables_fini(&s.to.tables);
         return rc;
     }
+    s.watch = watch;
     s.format->begin(&s.to);
-    for (size_t i = 0; i < files.n; i++) {
-        test_file(&s, files.paths[i]);
+    for (size_t i = 0; i < files->n; i++) {
+        test_file(&s, files->paths[i]);
         show(&s);
     }
-    cli_files_fini(&files);
     rv_buf_fini(&s.findings);
     s.format->end(&s.to);
     rv_buf_fini(&s.to.cause);
@@ -365,32 +366,49 @@ static int test_all(struct rv_cli *cli, rv_err **err)
     return rc < 0 ? rc : s.status;
 }
 
-/* After each change again, until SIGINT. */
-static int watch(struct rv_cli *cli, rv_err **err)
+/* Each run of tests writes all cassettes again, and would be the change that begins the next one. */
+static int check_watch(struct rv_cli *cli, rv_err **err)
 {
-    struct rv_cli_files files = {0};
-    struct rv_cli_watch w = {.fd = -1};
+    const char *record = cli_value(cli, "record");
 
-    int rc = cli_files(cli, &files, err);
-    if (rc == 0)
-        rc = cli_watch_begin(&files, &w, err);
-    while (rc == 0) {
+    if (record && strcmp(record, "all") == 0)
+        return cli_usage(cli, err, "--record all does not go with --watch: models would be asked again without end");
+    return 0;
+}
+
+/* After each change again, until SIGINT. What is read later than the watch begins is not missed. */
+static int watch(struct rv_cli *cli, struct rv_cli_files *files, rv_err **err)
+{
+    struct rv_cli_watch w = RV_CLI_WATCH_INIT;
+
+    int rc = check_watch(cli, err);
+    while (rc == 0 && (rc = cli_watch_begin(&w, files, err)) == 0) {
+        struct rv_cli_files now = {0};
         rv_err *fault = NULL;
-        if (test_all(cli, &fault) < 0)
+        int done = cli_files(cli, &now, &fault); /* a folder may have other files than before */
+        if (done == 0)
+            done = test_all(cli, &now, &w, &fault);
+        if (done < 0)
             RV_IGNORE(cli_report(cli, fault), "the next change may mend it");
+        cli_files_fini(&now);
         if (!cli_out_now(RV_STR_LIT("")))
             break; /* the reader has left */
         cli_say("reeve: waiting for a change; ^C ends\n");
-        cli_watch_wait(&w);
+        rc = cli_watch_wait(&w, err);
     }
     cli_watch_end(&w);
-    cli_files_fini(&files);
     return rc < 0 ? rc : RV_EXIT_FAILED;
 }
 
 static int test(struct rv_cli *cli, rv_err **err)
 {
-    return cli_flag(cli, "watch") ? watch(cli, err) : test_all(cli, err);
+    struct rv_cli_files files = {0};
+
+    int rc = cli_files(cli, &files, err);
+    if (rc == 0)
+        rc = cli_flag(cli, "watch") ? watch(cli, &files, err) : test_all(cli, &files, NULL, err);
+    cli_files_fini(&files);
+    return rc;
 }
 
 static const struct rv_cli_option test_options[] = {
@@ -411,7 +429,8 @@ static const struct rv_cli_option test_options[] = {
     {"tap", 0, NULL, "print the results in the Test Anything Protocol", NULL, false},
     {"junit", 0, NULL, "print the results as XML of JUnit", NULL, false},
     {"html", 0, NULL, "print the results as a page of HTML", NULL, false},
-    {"watch", 'w', NULL, "run them again whenever a file in the folder of a pipeline changes", NULL, false},
+    {"watch", 'w', NULL, "run them again whenever a file changes that they read, or one beside a pipeline", NULL,
+     false},
 };
 
 const struct rv_cli_verb verb_test = {

@@ -31,11 +31,11 @@ static int begin(const char *dir, char **text)
 {
     char *paths[] = {rv_kit_path(dir, "loop.yaml")}, *inner = rv_kit_path(dir, "prompts");
     const struct rv_cli_files files = {.paths = paths, .n = 1};
-    struct rv_cli_watch w = {.fd = -1};
+    struct rv_cli_watch w = RV_CLI_WATCH_INIT;
     rv_err *err = NULL;
 
     ck_assert(mkdir(inner, 0700) == 0 || errno == EEXIST || errno == ENOENT);
-    int rc = cli_watch_begin(&files, &w, &err);
+    int rc = cli_watch_begin(&w, &files, &err);
     ck_assert_int_eq(w.fd >= 0, rc == 0);
     *text = rv_kit_err_take(err);
     cli_watch_end(&w);
@@ -73,13 +73,46 @@ START_TEST(a_folder_that_cannot_be_watched_is_told)
 }
 END_TEST
 
-START_TEST(a_folder_that_is_gone_cannot_be_watched)
+/* The first folder on the way to it that is there. */
+START_TEST(a_folder_that_is_gone_may_be_made)
 {
-    char *text;
+    char *dir = rv_kit_tmpdir(), *gone = rv_kit_path(dir, "not/there"), *text;
 
-    ck_assert_int_eq(begin("/nowhere/at/all", &text), RV_E_NOT_FOUND);
-    ck_assert_msg(strstr(text, "cannot watch folder \"/nowhere/at/all\": No such file") != NULL, "%s", text);
+    refusal = 0;
+    ck_assert_int_eq(begin(gone, &text), 0);
     free(text);
+    refusal = ENOSPC;
+    refused = dir;
+    ck_assert_int_eq(begin(gone, &text), RV_E_LIMIT);
+    ck_assert_msg(strstr(text, dir) != NULL, "%s", text);
+    free(text);
+    free(gone);
+    rv_kit_tmpdir_remove(dir);
+}
+END_TEST
+
+/* It was read, or would have been. */
+START_TEST(a_file_that_cannot_be_watched_is_told_before_it_is_waited_for)
+{
+    char *dir = rv_kit_tmpdir(), *paths[] = {rv_kit_path(dir, "loop.yaml")};
+    const struct rv_cli_files files = {.paths = paths, .n = 1};
+    struct rv_cli_watch w = RV_CLI_WATCH_INIT;
+    rv_buf text = RV_BUF_INIT(16);
+    rv_err *err = NULL;
+
+    refusal = ENOSPC;
+    refused = "/usr";
+    ck_assert_int_eq(cli_watch_begin(&w, &files, NULL), 0);
+    cli_watch_reads(&w, true);
+    ck_assert_int_lt(rv_file_read("/usr/absent-file", &text, NULL), 0);
+    cli_watch_reads(&w, false);
+    ck_assert_int_eq(cli_watch_wait(&w, &err), RV_E_LIMIT);
+    ck_assert_msg(strstr(rv_err_text(err), "/usr\"") != NULL, "%s", rv_err_text(err));
+    rv_err_free(err);
+    cli_watch_end(&w);
+    rv_buf_fini(&text);
+    free(paths[0]);
+    rv_kit_tmpdir_remove(dir);
 }
 END_TEST
 
@@ -89,7 +122,8 @@ Suite *watch_suite(void)
     TCase *tc = tcase_create("watch");
 
     tcase_add_loop_test(tc, a_folder_that_cannot_be_watched_is_told, 0, RV_COUNT(refusals));
-    tcase_add_test(tc, a_folder_that_is_gone_cannot_be_watched);
+    tcase_add_test(tc, a_folder_that_is_gone_may_be_made);
+    tcase_add_test(tc, a_file_that_cannot_be_watched_is_told_before_it_is_waited_for);
     suite_add_tcase(s, tc);
     return s;
 }
