@@ -105,7 +105,28 @@ static void reply_over(rv_protocol *p, struct proto_owner *by, bool failed)
 
 bool proto_call_is_told(const rv_protocol *p, const struct proto_call *c)
 {
-    return c->is_client || (p->opts.tells_calls && !c->by->asked_by);
+    return !c->is_client && p->opts.tells_calls && !c->by->asked_by;
+}
+
+void proto_tell_waiting(rv_protocol *p, const struct rv_protocol_end *end,
+                        void (*tell)(rv_protocol *p, struct proto_call *c))
+{
+    for (size_t i = 0; i < p->n_calls && !p->is_broken && !proto_end_is_error(end) && p->rc == 0; i++)
+        if (p->calls[i]->is_client && !p->calls[i]->is_known)
+            tell(p, p->calls[i]);
+}
+
+void proto_each_part(rv_protocol *p, const struct proto_call *c,
+                     void (*tell)(rv_protocol *p, const struct proto_call *c, rv_str words))
+{
+    rv_str text = c->arguments.len > 0 ? rv_buf_str(&c->arguments) : RV_STR_LIT("{}");
+
+    while (text.len > 0 && p->rc == 0) {
+        rv_str part = rv_utf8_cut(text, RV_PROTOCOL_MAX_TEXT);
+        part = part.len > 0 ? part : text; /* no characters: the writer says so */
+        tell(p, c, part);
+        text = (rv_str){text.ptr + part.len, text.len - part.len};
+    }
 }
 
 /* Up to the call, which is left open. */
@@ -125,14 +146,8 @@ static void call_chunk_end(rv_protocol *p)
     chunk_end(p, NULL);
 }
 
-static void call_begins(rv_protocol *p, struct proto_call *c)
+static void begin_told(rv_protocol *p, struct proto_call *c)
 {
-    if (!c->by->asked_by) {
-        proto_named_call(p, c, "started", (rv_str){NULL, 0}, NULL);
-        proto_named_progress(p, 2, "Calling ", c->name);
-    }
-    if (!proto_call_is_told(p, c))
-        return;
     c->number = p->n_told_calls++;
     if (p->opts.is_whole)
         return;
@@ -147,9 +162,19 @@ static void call_begins(rv_protocol *p, struct proto_call *c)
     call_chunk_end(p);
 }
 
-static void call_arguments(rv_protocol *p, struct proto_call *c, rv_str words)
+static void call_begins(rv_protocol *p, struct proto_call *c)
 {
-    if (!proto_call_is_told(p, c) || p->opts.is_whole)
+    if (!c->by->asked_by) {
+        proto_named_call(p, c, "started", (rv_str){NULL, 0}, NULL);
+        proto_named_progress(p, 2, "Calling ", c->name);
+    }
+    if (proto_call_is_told(p, c))
+        begin_told(p, c);
+}
+
+static void tell_arguments(rv_protocol *p, const struct proto_call *c, rv_str words)
+{
+    if (p->opts.is_whole)
         return;
     call_chunk(p, c);
     rv_jw_key(&p->w, "function");
@@ -157,6 +182,12 @@ static void call_arguments(rv_protocol *p, struct proto_call *c, rv_str words)
     rv_jw_kv_str(&p->w, "arguments", words);
     rv_jw_obj_end(&p->w);
     call_chunk_end(p);
+}
+
+static void call_arguments(rv_protocol *p, struct proto_call *c, rv_str words)
+{
+    if (proto_call_is_told(p, c))
+        tell_arguments(p, c, words);
 }
 
 void proto_arguments(const struct proto_call *c, rv_buf *out)
@@ -203,6 +234,14 @@ static void call_result(rv_protocol *p, struct proto_call *c, rv_str result, jso
     proto_named_call(p, c, "completed", result, event);
     if (!c->by->asked_by)
         proto_named_progress(p, 3, "Generating response", NULL);
+}
+
+static void tell_waiting(rv_protocol *p, struct proto_call *c)
+{
+    begin_told(p, c);
+    proto_each_part(p, c, tell_arguments);
+    if (p->opts.is_whole)
+        keep_call(p, c);
 }
 
 /* --- the rest --- */
@@ -377,6 +416,7 @@ static void tell_rest(rv_protocol *p, const struct rv_protocol_end *end)
 static void end_openai(rv_protocol *p, const struct rv_protocol_end *end)
 {
     tell_rest(p, end);
+    proto_tell_waiting(p, end, tell_waiting);
     if (p->opts.is_whole) {
         end_whole(p, end);
         return;
@@ -408,6 +448,7 @@ static void end_remlight(rv_protocol *p, const struct rv_protocol_end *end)
     bool failed = proto_end_is_error(end) || p->is_broken;
 
     tell_rest(p, end);
+    proto_tell_waiting(p, end, tell_waiting);
     if (p->opts.is_whole) {
         end_whole(p, end);
         return;

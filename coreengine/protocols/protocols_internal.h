@@ -219,8 +219,14 @@ void proto_named_done(rv_protocol *p, const char *reason);
 void proto_chunk_head(rv_protocol *p); /* {"id", "object", "created", "model"; left open */
 /** The arguments of a tool call as a text that is valid JSON. */
 void proto_arguments(const struct proto_call *c, rv_buf *out);
-/** Will the client be told of the call? Of its own, and of others where it asked for them. */
+/** Is the client told of the call while it is made? Of those that the engine makes, where it asked for them. */
 bool proto_call_is_told(const rv_protocol *p, const struct proto_call *c);
+/** At the end: the calls that the client is to make. Before the run waits for them, each may go back to the model. */
+void proto_tell_waiting(rv_protocol *p, const struct rv_protocol_end *end,
+                        void (*tell)(rv_protocol *p, struct proto_call *c));
+/** The arguments of a call, in parts that a block can have. */
+void proto_each_part(rv_protocol *p, const struct proto_call *c,
+                     void (*tell)(rv_protocol *p, const struct proto_call *c, rv_str words));
 
 /* --- fault.c --- */
 /** The result of a call that gave no data, of its event. */

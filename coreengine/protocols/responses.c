@@ -275,12 +275,10 @@ static void call_event(rv_protocol *p, const struct proto_call *c, const char *t
     rv_jw_kv_int(&p->w, "output_index", (int64_t)c->number);
 }
 
-static void call_begins(rv_protocol *p, struct proto_call *c)
+static void begin_told(rv_protocol *p, struct proto_call *c)
 {
     char id[MAX_ID];
 
-    if (!proto_call_is_told(p, c))
-        return;
     close_text(p);
     c->number = (size_t)p->n_items++;
     if (p->opts.is_whole)
@@ -299,22 +297,20 @@ static void call_begins(rv_protocol *p, struct proto_call *c)
     event_end(p);
 }
 
-static void call_arguments(rv_protocol *p, struct proto_call *c, rv_str words)
+static void tell_arguments(rv_protocol *p, const struct proto_call *c, rv_str words)
 {
-    if (!proto_call_is_told(p, c) || p->opts.is_whole)
+    if (p->opts.is_whole)
         return;
     call_event(p, c, "response.function_call_arguments.delta");
     rv_jw_kv_str(&p->w, "delta", words);
     event_end(p);
 }
 
-static void call_complete(rv_protocol *p, struct proto_call *c)
+static void complete_told(rv_protocol *p, struct proto_call *c)
 {
     rv_buf arguments = RV_BUF_INIT(RV_LLM_MAX_REPLY);
     char id[MAX_ID];
 
-    if (!proto_call_is_told(p, c))
-        return;
     json_object *item = json_object_new_object();
     struct rv_json_build b = {.rc = item ? 0 : RV_E_NOMEM};
     proto_arguments(c, &arguments);
@@ -334,6 +330,31 @@ static void call_complete(rv_protocol *p, struct proto_call *c)
         item_done(p, (int64_t)c->number);
     }
     rv_buf_fini(&arguments);
+}
+
+static void call_begins(rv_protocol *p, struct proto_call *c)
+{
+    if (proto_call_is_told(p, c))
+        begin_told(p, c);
+}
+
+static void call_arguments(rv_protocol *p, struct proto_call *c, rv_str words)
+{
+    if (proto_call_is_told(p, c))
+        tell_arguments(p, c, words);
+}
+
+static void call_complete(rv_protocol *p, struct proto_call *c)
+{
+    if (proto_call_is_told(p, c))
+        complete_told(p, c);
+}
+
+static void tell_waiting(rv_protocol *p, struct proto_call *c)
+{
+    begin_told(p, c);
+    proto_each_part(p, c, tell_arguments);
+    complete_told(p, c);
 }
 
 /* --- what these clients are not told --- */
@@ -394,6 +415,7 @@ static void end_run(rv_protocol *p, const struct rv_protocol_end *end)
             proto_flat_questions(p, say);
         close_text(p);
     }
+    proto_tell_waiting(p, end, tell_waiting);
     if (p->opts.is_whole) {
         p->w = rv_jw_on(p->out);
         write_response(p, status, end);

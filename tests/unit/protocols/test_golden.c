@@ -86,6 +86,28 @@ START_TEST(our_own_reader_gets_the_text_the_calls_and_the_usage_back)
 }
 END_TEST
 
+START_TEST(a_call_that_went_back_to_the_model_is_not_for_the_client_to_make)
+{
+    static const char *const flat[] = {"openai", "openai+whole", "openai-responses", "openai-responses+whole"};
+    rv_buf script = RV_BUF_INIT((size_t)1 << 20), out = RV_BUF_INIT(RV_PROTOCOL_MAX_OUT);
+    struct rv_llm_reply reply;
+
+    read_wire("refused", &reply);
+    ck_assert_str_eq(rv_buf_cstr(&reply.text), "It cannot be picked.");
+    ck_assert_uint_eq(reply.tool_calls.len, 0);
+    ck_assert_int_eq(reply.answer.finish, RV_FINISH_STOP);
+    rv_llm_reply_fini(&reply);
+    read_script("refused", &script);
+    for (size_t i = 0; i < RV_COUNT(flat); i++) {
+        rv_buf_clear(&out);
+        ck_assert_int_eq(play(rv_buf_str(&script), flat[i], false, &out, NULL), 0);
+        ck_assert_msg(!strstr(rv_buf_cstr(&out), "call_1"), "%s: %s", flat[i], rv_buf_cstr(&out));
+    }
+    rv_buf_fini(&script);
+    rv_buf_fini(&out);
+}
+END_TEST
+
 /* --- long texts --- */
 
 /* Of the texts within "delta" or "content": their bytes together, and the longest block. */
@@ -418,6 +440,7 @@ TCase *golden_case(void)
 
     tcase_add_loop_test(c, a_script_is_told_as_it_was_reviewed, 0, RV_COUNT(scripts) * RV_COUNT(protocols));
     tcase_add_test(c, our_own_reader_gets_the_text_the_calls_and_the_usage_back);
+    tcase_add_test(c, a_call_that_went_back_to_the_model_is_not_for_the_client_to_make);
     tcase_add_loop_test(c, a_long_piece_is_split_and_not_cut, 0, 3);
     tcase_add_loop_test(c, nothing_comes_behind_the_end, 0, RV_N_PROTOCOLS);
     tcase_add_loop_test(c, a_stream_that_broke_is_ended_as_failed, 0, RV_N_PROTOCOLS);
