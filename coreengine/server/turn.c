@@ -280,7 +280,7 @@ bool srv_turn_on_delta(void *self, const struct rv_delta_from *from, const struc
 {
     struct turn *t = self;
 
-    if (!t->log || t->is_told || !t->is_answering) /* what a router replies is no answer */
+    if (!t->log || t->is_told || !t->is_answering) /* a router replies to the engine */
         return true;
     rv_app_stream_on_delta(t->log, NULL, from, d);
     t->is_held = rv_app_stream_waiting(t->log) > MAX_UNKEPT || (t->st && srv_stream_is_full(t->st, MAX_UNTAKEN));
