@@ -12,6 +12,7 @@
 #define MAX_BATCH     512                /* spans of one request, as OpenTelemetry's own exporters send */
 #define MAX_BODY      ((size_t)64 << 20) /* bytes of a request; what does not fit is dropped and counted */
 #define MAX_ANSWER    ((size_t)1 << 20) /* bytes that are read of a collector's answer: it only says what was refused */
+#define MAX_URL       8192              /* bytes of an address with its path: as of any request */
 #define MAX_TRIES     5                 /* of one batch: the next ones wait behind it; then it is dropped and counted */
 #define MAX_HEADERS   16                /* of OTEL_EXPORTER_OTLP_HEADERS: receivers ask for two; more is an error */
 #define SEND_MS       1000              /* between two looks into the queue */
@@ -19,6 +20,11 @@
 #define CONNECT_US    (5 * RV_US_PER_S) /* five seconds: a collector is near */
 #define PAUSE_US      RV_US_PER_S       /* before the second try; then twice that, and so on */
 #define LAST_WORDS_MS 5000              /* for what is left at the end */
+
+/* What requests of one kind go to. */
+struct target {
+    rv_buf url, shown; /* shown: as the log has it */
+};
 
 struct srv_export {
     struct srv_export_opts opts;
@@ -32,11 +38,12 @@ struct srv_export {
     uv_timer_t tick, deadline;
     rv_http *http;      /* owned */
     rv_http_call *call; /* NULL: nothing is sent now */
-    rv_buf spans_url, metrics_url, body;
+    struct target spans, metrics;
+    rv_buf body;
     char *headers[MAX_HEADERS]; /* owned; "Name: value" */
     size_t n_headers;
-    const char *url; /* where the body goes; NULL: there is none */
-    size_t n_spans;  /* in the body */
+    const struct target *to; /* where the body goes; NULL: there is none */
+    size_t n_spans;          /* in the body */
     int tries, status;
     int64_t wait_us, metrics_at_us;
     bool is_ending, is_closed, has_last_metrics;
@@ -74,14 +81,14 @@ static bool on_body(void *self, rv_str bytes)
 static void forget_body(struct srv_export *e)
 {
     rv_buf_clear(&e->body);
-    e->url = NULL;
+    e->to = NULL;
     e->tries = 0;
     e->n_spans = 0;
 }
 
 static void lose(struct srv_export *e, const char *why)
 {
-    RV_LOG(e->opts.log, WARN, "otlp.lost", RV_F_TEXT("url", e->url), RV_F_I64("status", e->status),
+    RV_LOG(e->opts.log, WARN, "otlp.lost", RV_F_TEXT("url", rv_buf_cstr(&e->to->shown)), RV_F_I64("status", e->status),
            RV_F_I64("spans", (int64_t)e->n_spans), RV_F_TEXT("error", why));
     forget_body(e);
 }
@@ -118,7 +125,7 @@ static void send_body(struct srv_export *e)
 {
     const int64_t total_us = e->opts.to.timeout_us;
     const struct rv_http_request req = {.method = "POST",
-                                        .url = e->url,
+                                        .url = rv_buf_cstr(&e->to->url),
                                         .headers = (const char *const *)e->headers,
                                         .n_headers = e->n_headers,
                                         .body = rv_buf_str(&e->body),
@@ -159,7 +166,7 @@ static bool take_spans(struct srv_export *e)
     for (size_t i = 0; i < n; i++)
         rv_span_free(batch[i]);
     e->n_spans = n;
-    e->url = rv_buf_cstr(&e->spans_url);
+    e->to = &e->spans;
     return true;
 }
 
@@ -172,7 +179,7 @@ static bool take_metrics(struct srv_export *e)
     e->has_last_metrics = e->is_ending;
     e->metrics_at_us = now_us + METRICS_US;
     e->opts.write_metrics(e->opts.self, &e->resource, &e->body);
-    e->url = rv_buf_cstr(&e->metrics_url);
+    e->to = &e->metrics;
     return true;
 }
 
@@ -193,7 +200,7 @@ static void on_tick(uv_timer_t *timer)
 
     if (e->call)
         return;
-    if (!e->url && !take_spans(e) && !take_metrics(e)) {
+    if (!e->to && !take_spans(e) && !take_metrics(e)) {
         if (e->is_ending)
             close_loop(e);
         else
@@ -213,7 +220,7 @@ static void on_deadline(uv_timer_t *timer)
     struct srv_export *e = timer->data;
 
     close_loop(e);
-    if (e->url)
+    if (e->to)
         lose(e, "the server ends");
 }
 
@@ -240,6 +247,12 @@ static void end_thread(struct srv_export *e)
     srv_loop_join(&e->loop);
 }
 
+static void target_fini(struct target *t)
+{
+    rv_buf_fini(&t->url);
+    rv_buf_fini(&t->shown);
+}
+
 void srv_export_free(struct srv_export *e)
 {
     if (!e)
@@ -250,14 +263,14 @@ void srv_export_free(struct srv_export *e)
         close_loop(e); /* it never ran */
     srv_loop_fini(&e->loop);
     if (e->n_lost > 0 || e->n > 0)
-        RV_LOG(e->opts.log, WARN, "otlp.lost", RV_F_TEXT("url", rv_buf_cstr(&e->spans_url)), RV_F_I64("status", 0),
+        RV_LOG(e->opts.log, WARN, "otlp.lost", RV_F_TEXT("url", rv_buf_cstr(&e->spans.shown)), RV_F_I64("status", 0),
                RV_F_I64("spans", e->n_lost + (int64_t)e->n), RV_F_TEXT("error", "the server ends"));
     for (size_t i = 0; i < e->n; i++)
         rv_span_free(e->queue[i]);
     for (size_t i = 0; i < e->n_headers; i++)
         free(e->headers[i]);
-    rv_buf_fini(&e->spans_url);
-    rv_buf_fini(&e->metrics_url);
+    target_fini(&e->spans);
+    target_fini(&e->metrics);
     rv_buf_fini(&e->body);
     pthread_mutex_destroy(&e->lock);
     free(e);
@@ -267,24 +280,25 @@ void srv_export_free(struct srv_export *e)
 
 static int check_url(const char *url, rv_err **err)
 {
-    if (strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0)
+    const char *host = url + (strncmp(url, "https://", 8) == 0 ? 8 : 7);
+    RV_AUTO(rv_buf_fini) rv_buf shown = RV_BUF_INIT(MAX_URL);
+
+    if ((strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0) && *host && !strchr("/?#:", *host))
         return 0;
-    int rc = RV_FAIL(err, RV_E_INVALID, "--otlp %s: write the address of a collector, http:// or https://", url);
+    rv_otlp_write_shown_url(url, &shown);
+    int rc = RV_FAIL(err, RV_E_INVALID, "--otlp %s: write the address of a collector, http:// or https://",
+                     rv_buf_cstr(&shown));
     rv_err_set_hint(err, "for example http://127.0.0.1:4318; /v1/traces and /v1/metrics are added to it");
     return rc;
 }
 
-static void make_urls(struct srv_export *e)
+static void target_init(struct target *t, const char *collector, const char *path)
 {
-    size_t len = strlen(e->opts.to.url);
-
-    while (len > 0 && e->opts.to.url[len - 1] == '/')
-        len--;
-    rv_buf_init(&e->spans_url, 8192);
-    rv_buf_init(&e->metrics_url, 8192);
-    rv_buf_init(&e->body, MAX_BODY);
-    rv_buf_printf(&e->spans_url, "%.*s/v1/traces", (int)len, e->opts.to.url);
-    rv_buf_printf(&e->metrics_url, "%.*s/v1/metrics", (int)len, e->opts.to.url);
+    rv_buf_init(&t->url, MAX_URL);
+    rv_buf_init(&t->shown, MAX_URL);
+    rv_otlp_write_url(collector, path, &t->url);
+    rv_otlp_write_shown_url(collector, &t->shown);
+    rv_buf_puts(&t->shown, path);
 }
 
 /* NAME: VALUE, in which each %XX is a byte. Control characters would begin another header. */
@@ -376,17 +390,22 @@ int srv_export_new(const struct srv_export_opts *opts, struct srv_export **out, 
                                             .environment = opts->to.environment,
                                             .instance = e->instance};
     e->metrics_at_us = srv_now_us() + METRICS_US;
-    make_urls(e);
+    target_init(&e->spans, opts->to.url, "/v1/traces");
+    target_init(&e->metrics, opts->to.url, "/v1/metrics");
+    rv_buf_init(&e->body, MAX_BODY);
     init_timers(e);
     const struct rv_http_opts http = {.loop = e->loop.uv, .runs_on = true, .max_connections = 1, .log = opts->log};
-    rc = read_headers(e, opts->to.headers, err);
+    rc = rv_buf_check(&e->metrics.url, "an address", err);
+    if (rc == 0)
+        rc = read_headers(e, opts->to.headers, err);
     if (rc == 0)
         rc = rv_http_new(&http, &e->http, err);
     if (rc == 0)
         rc = srv_loop_go(&e->loop, err);
     if (rc < 0) {
+        rc = RV_WRAP(err, rc, "send spans to %s", rv_buf_cstr(&e->spans.shown));
         srv_export_free(e);
-        return RV_WRAP(err, rc, "send spans to %s", opts->to.url);
+        return rc;
     }
     *out = e;
     return 0;

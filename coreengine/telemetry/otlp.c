@@ -296,6 +296,42 @@ void rv_otlp_write_metrics(const struct rv_otlp_resource *r, const rv_metrics *m
 
 /* --- answers --- */
 
+/* --- addresses --- */
+
+/* Bytes up to the query, without the slashes at the end of the path. */
+static size_t path_end(const char *url)
+{
+    size_t n = strcspn(url, "?#");
+
+    while (n > 0 && url[n - 1] == '/')
+        n--;
+    return n;
+}
+
+void rv_otlp_write_url(const char *collector, const char *path, rv_buf *out)
+{
+    const char *query = collector + strcspn(collector, "?#");
+
+    rv_buf_printf(out, "%.*s%s", (int)path_end(collector), collector, path);
+    if (*query == '?')
+        rv_buf_add(out, query, strcspn(query, "#"));
+}
+
+void rv_otlp_write_shown_url(const char *collector, rv_buf *out)
+{
+    const char *scheme_end = strstr(collector, "://");
+    const char *host = scheme_end ? scheme_end + 3 : collector;
+    const char *end = collector + path_end(collector), *stop = host + strcspn(host, "/?#");
+
+    rv_buf_add(out, collector, (size_t)(host - collector));
+    for (const char *p = host; p < stop; p++)
+        if (*p == '@') /* a password may have one */
+            host = p + 1;
+    rv_buf_add(out, host, end > host ? (size_t)(end - host) : 0);
+}
+
+/* --- answers --- */
+
 bool rv_otlp_needs_retry(int status, rv_str retry_after, int64_t *wait_us)
 {
     int64_t s = 0;

@@ -217,6 +217,10 @@ struct rv_otlp_resource {
     const char *service, *version, *environment; /* version, environment may be NULL */
     const char *instance;                        /* of this process; may be NULL */
 };
+/** Append where requests with that path go: it stands behind the collector's own path, before its query. */
+void rv_otlp_write_url(const char *collector, const char *path, rv_buf *out);
+/** Append the address of a collector as it may be shown: without user, password and query. */
+void rv_otlp_write_shown_url(const char *collector, rv_buf *out);
 /** Append the body of POST /v1/traces. */
 void rv_otlp_write_spans(const struct rv_otlp_resource *r, struct rv_span *const *spans, size_t n, rv_buf *out);
 /** Append the body of POST /v1/metrics: sums since the start. */

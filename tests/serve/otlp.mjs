@@ -146,6 +146,10 @@ equal((await call(server, 'GET', '/healthz')).status, 200, 'and another request'
 await server.kill()
 const bad = command('serve', '--store', `${scratch}/bad.db`, '--otlp', 'localhost:4318')
 equal([bad.status, bad.err.includes('--otlp') && bad.err.includes('hint:')], [2, true], 'an address that is none', bad.err)
+for (const address of ['ftp://ada:hush@c/x?key=hush', 'http://ada:hush@c/x?key=hush', 'http://?key=hush']) {
+  const told = spawnSync(reeve, ['serve', '--store', `${scratch}/bad.db`, '--otlp', address], {env: {...env, OTEL_EXPORTER_OTLP_HEADERS: 'none'}, encoding: 'utf8'})
+  equal([told.status, told.stderr.includes('hush')], [2, false], 'and no secret of one is shown', told.stderr)
+}
 const grpc = spawnSync(reeve, ['serve', '--store', `${scratch}/bad.db`], {env: {...env, P8_OTEL_ENABLED: 'true', P8_OTEL_PROTOCOL: 'grpc'}, encoding: 'utf8'})
 equal([grpc.status, grpc.stderr.includes('P8_OTEL_PROTOCOL')], [2, true], 'a protocol that is not there', grpc.stderr)
 finish('otlp')

@@ -34,10 +34,24 @@ static const struct {
     {P8 "OTEL_EXPORTER_OTLP_ENDPOINT=http://a;P8_OTEL_PROTOCOL=grpc;", NULL, "http://a", "reeve", NULL, 10000000},
 };
 static const struct {
+    const char *collector, *url, *shown;
+} addresses[] = {
+    {"http://c:4318", "http://c:4318/v1/traces", "http://c:4318"},
+    {"https://c/otlp//", "https://c/otlp/v1/traces", "https://c/otlp"},
+    {"https://c/otlp/?key=k/&a=b", "https://c/otlp/v1/traces?key=k/&a=b", "https://c/otlp"},
+    {"https://c?key=k", "https://c/v1/traces?key=k", "https://c"},
+    {"https://c/#part?", "https://c/v1/traces", "https://c"},
+    {"https://u:p@q@c/@x?y@z", "https://u:p@q@c/@x/v1/traces?y@z", "https://c/@x"},
+    {"u:p@c/x", "u:p@c/x/v1/traces", "c/x"},
+    {"http://u:p@", "http://u:p@/v1/traces", "http://"},
+    {"http://", "http:/v1/traces", "http://"},
+};
+static const struct {
     const char *variables, *says;
 } wrong[] = {
     {P8 "P8_OTEL_PROTOCOL=grpc;", "P8_OTEL_PROTOCOL \"grpc\" is not supported"},
-    {P8 "P8_OTEL_INSECURE=false;", "P8_OTEL_INSECURE is false, and \"" HERE "\" does not begin with https://"},
+    {P8 "P8_OTEL_INSECURE=false;",
+     "P8_OTEL_INSECURE is false, and \"" HERE "\" does not begin with https://"},
     {P8 "P8_OTEL_INSECURE=no;", "P8_OTEL_INSECURE must be true or false, not \"no\""},
     {"P8_OTEL_ENABLED=yes;", "P8_OTEL_ENABLED must be true or false, not \"yes\""},
     {P8 "P8_OTEL_EXPORT_TIMEOUT=10s;", "P8_OTEL_EXPORT_TIMEOUT must be milliseconds from 1 to 600000, not \"10s\""},
@@ -82,6 +96,18 @@ START_TEST(variables_say_where_spans_go)
 }
 END_TEST
 
+START_TEST(paths_stand_before_a_query_and_secrets_are_not_shown)
+{
+    RV_AUTO(rv_buf_fini) rv_buf url = RV_BUF_INIT(1000);
+    RV_AUTO(rv_buf_fini) rv_buf shown = RV_BUF_INIT(1000);
+
+    rv_otlp_write_url(addresses[_i].collector, "/v1/traces", &url);
+    rv_otlp_write_shown_url(addresses[_i].collector, &shown);
+    ck_assert_str_eq(rv_buf_cstr(&url), addresses[_i].url);
+    ck_assert_str_eq(rv_buf_cstr(&shown), addresses[_i].shown);
+}
+END_TEST
+
 START_TEST(values_that_mean_nothing_are_refused)
 {
     struct variables v = {.text = wrong[_i].variables};
@@ -117,6 +143,7 @@ TCase *settings_case(void)
     TCase *tc = tcase_create("settings");
 
     tcase_add_loop_test(tc, variables_say_where_spans_go, 0, RV_COUNT(told));
+    tcase_add_loop_test(tc, paths_stand_before_a_query_and_secrets_are_not_shown, 0, RV_COUNT(addresses));
     tcase_add_loop_test(tc, values_that_mean_nothing_are_refused, 0, RV_COUNT(wrong));
     tcase_add_test(tc, names_follow_what_is_asked_for);
     return tc;
