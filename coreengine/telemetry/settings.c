@@ -104,8 +104,8 @@ static int read_p8(const struct variables *v, struct rv_telemetry_settings *out,
     }
     int rc = read_bool(v, SET_P8_INSECURE, &may_be_plain, err);
     if (rc == 0 && !may_be_plain && strncasecmp(out->url, "https://", 8) != 0)
-        rc = RV_FAIL(err, RV_E_INVALID, "P8_OTEL_INSECURE is false, and \"%.200s\" does not begin with https://",
-                     out->url);
+        rc = RV_FAIL(err, RV_E_INVALID,
+                     "P8_OTEL_INSECURE is false, and P8_OTEL_COLLECTOR_ENDPOINT does not begin with https://");
     return rc < 0 || value_of(v, SET_TIMEOUT) ? rc : read_timeout(v, SET_P8_TIMEOUT, &out->timeout_us, err);
 }
 

@@ -51,7 +51,7 @@ static const struct {
 } wrong[] = {
     {P8 "P8_OTEL_PROTOCOL=grpc;", "P8_OTEL_PROTOCOL \"grpc\" is not supported"},
     {P8 "P8_OTEL_INSECURE=false;",
-     "P8_OTEL_INSECURE is false, and \"" HERE "\" does not begin with https://"},
+     "P8_OTEL_INSECURE is false, and P8_OTEL_COLLECTOR_ENDPOINT does not begin with https://"},
     {P8 "P8_OTEL_INSECURE=no;", "P8_OTEL_INSECURE must be true or false, not \"no\""},
     {"P8_OTEL_ENABLED=yes;", "P8_OTEL_ENABLED must be true or false, not \"yes\""},
     {P8 "P8_OTEL_EXPORT_TIMEOUT=10s;", "P8_OTEL_EXPORT_TIMEOUT must be milliseconds from 1 to 600000, not \"10s\""},
