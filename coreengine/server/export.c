@@ -11,7 +11,8 @@
 #define MAX_QUEUE     8192               /* spans: protects memory where the receiver is slow; 16 batches */
 #define MAX_BATCH     512                /* spans of one request, as OpenTelemetry's own exporters send */
 #define MAX_BODY      ((size_t)64 << 20) /* bytes of a request; what does not fit is dropped and counted */
-#define MAX_ANSWER    ((size_t)1 << 20) /* bytes that are read of a collector's answer: it only says what was refused */
+#define MAX_ANSWER    ((size_t)1 << 20)  /* bytes of a collector's answer: it only says what was refused */
+#define MAX_READ      ((size_t)4 << 10) /* bytes of an answer that are looked at: its beginning says what was refused */
 #define MAX_URL       8192              /* bytes of an address with its path: as of any request */
 #define MAX_TRIES     5                 /* of one batch: the next ones wait behind it; then it is dropped and counted */
 #define MAX_HEADERS   16                /* of OTEL_EXPORTER_OTLP_HEADERS: receivers ask for two; more is an error */
@@ -39,7 +40,7 @@ struct srv_export {
     rv_http *http;      /* owned */
     rv_http_call *call; /* NULL: nothing is sent now */
     struct target spans, metrics;
-    rv_buf body;
+    rv_buf body, answer;        /* of the request; of its answer, which may end before its end */
     char *headers[MAX_HEADERS]; /* owned; "Name: value" */
     size_t n_headers;
     const struct target *to; /* where the body goes; NULL: there is none */
@@ -73,8 +74,10 @@ static void on_head(void *self, const struct rv_http_head *head)
 
 static bool on_body(void *self, rv_str bytes)
 {
-    (void)self;
-    (void)bytes;
+    struct srv_export *e = self;
+    size_t room = MAX_READ - e->answer.len;
+
+    rv_buf_add(&e->answer, bytes.ptr, bytes.len < room ? bytes.len : room);
     return true;
 }
 
@@ -86,11 +89,30 @@ static void forget_body(struct srv_export *e)
     e->n_spans = 0;
 }
 
-static void lose(struct srv_export *e, const char *why)
+static void log_lost(const struct srv_export *e, size_t n_spans, const char *why)
 {
     RV_LOG(e->opts.log, WARN, "otlp.lost", RV_F_TEXT("url", rv_buf_cstr(&e->to->shown)), RV_F_I64("status", e->status),
-           RV_F_I64("spans", (int64_t)e->n_spans), RV_F_TEXT("error", why));
+           RV_F_I64("spans", (int64_t)n_spans), RV_F_TEXT("error", why));
+}
+
+static void lose(struct srv_export *e, const char *why)
+{
+    log_lost(e, e->n_spans, why);
     forget_body(e);
+}
+
+/* An answer with 200 may say that a part was not taken; any other one, why nothing was. */
+static void lose_as_told(struct srv_export *e)
+{
+    RV_AUTO(rv_buf_fini) rv_buf says = RV_BUF_INIT(MAX_READ);
+    const bool is_taken = e->status >= 200 && e->status < 300;
+    size_t n = (size_t)rv_otlp_read_answer(rv_buf_str(&e->answer), &says);
+    const char *why = says.len > 0 ? rv_buf_cstr(&says) : "the collector does not say why";
+
+    if (!is_taken)
+        lose(e, why);
+    else if (n > 0)
+        log_lost(e, n < e->n_spans ? n : e->n_spans, why);
 }
 
 static void settle(struct srv_export *e, const char *why)
@@ -98,10 +120,14 @@ static void settle(struct srv_export *e, const char *why)
     int64_t ignored, pause_us = PAUSE_US << (e->tries > 0 ? e->tries - 1 : 0);
 
     if (e->status >= 200 && e->status < 300) {
+        lose_as_told(e);
         forget_body(e);
         look_again(e, e->is_ending ? 0 : SEND_MS);
     } else if (e->tries >= MAX_TRIES || !rv_otlp_needs_retry(e->status, RV_STR_LIT(""), &ignored)) {
-        lose(e, why);
+        if (e->status > 0)
+            lose_as_told(e);
+        else
+            lose(e, why);
         look_again(e, e->is_ending ? 0 : SEND_MS);
     } else {
         pause_us = e->wait_us > 0 ? e->wait_us : pause_us;
@@ -135,6 +161,7 @@ static void send_body(struct srv_export *e)
     const struct rv_http_events events = {.on_head = on_head, .on_body = on_body, .on_end = on_end, .self = e};
     rv_err *err = NULL;
 
+    rv_buf_clear(&e->answer);
     e->status = 0;
     e->wait_us = 0;
     e->tries++;
@@ -272,6 +299,7 @@ void srv_export_free(struct srv_export *e)
     target_fini(&e->spans);
     target_fini(&e->metrics);
     rv_buf_fini(&e->body);
+    rv_buf_fini(&e->answer);
     pthread_mutex_destroy(&e->lock);
     free(e);
 }
@@ -393,6 +421,7 @@ int srv_export_new(const struct srv_export_opts *opts, struct srv_export **out, 
     target_init(&e->spans, opts->to.url, "/v1/traces");
     target_init(&e->metrics, opts->to.url, "/v1/metrics");
     rv_buf_init(&e->body, MAX_BODY);
+    rv_buf_init(&e->answer, MAX_READ + 1);
     init_timers(e);
     const struct rv_http_opts http = {.loop = e->loop.uv, .runs_on = true, .max_connections = 1, .log = opts->log};
     rc = rv_buf_check(&e->metrics.url, "an address", err);

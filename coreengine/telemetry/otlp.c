@@ -1,6 +1,7 @@
 /* OTLP over HTTP as JSON: ids in hexadecimal, 64-bit numbers as texts, enumerations as numbers. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "coreengine/telemetry/telemetry_internal.h"
@@ -8,7 +9,8 @@
 #define SCOPE           "reeve"
 #define FLAG_HAS_REMOTE 0x100 /* the next bit says something */
 #define FLAG_REMOTE     0x200 /* of OTLP: the parent is in another process */
-#define CUMULATIVE      2     /* of OTLP: sums since the start */
+#define MAX_SAID        500 /* bytes of what a collector says: one record of the log has it, and its beginning tells */
+#define CUMULATIVE      2   /* of OTLP: sums since the start */
 
 static void kv_hex(rv_jw *w, const char *key, const unsigned char *bytes, size_t n)
 {
@@ -346,4 +348,37 @@ bool rv_otlp_needs_retry(int status, rv_str retry_after, int64_t *wait_us)
     }
     *wait_us = (s > 3600 ? 3600 : s) * RV_US_PER_S;
     return true;
+}
+
+/* Numbers of 64 bits are texts in OTLP, and numbers with some collectors. */
+static int64_t count_of(json_object *from, const char *key)
+{
+    const char *text;
+    int64_t n = 0;
+
+    if (rv_json_get_text(from, key, &text))
+        n = strtoll(text, NULL, 10);
+    else if (!rv_json_get_int(from, key, &n))
+        n = 0;
+    return n > 0 ? n : 0;
+}
+
+int64_t rv_otlp_read_answer(rv_str body, rv_buf *says)
+{
+    const char *text = NULL;
+    json_object *root = NULL;
+    int64_t n = 0;
+
+    RV_IGNORE(rv_json_try_parse(body, NULL, &root, NULL), "what cannot be read is shown as it is");
+    json_object *partial = root ? rv_json_get_obj(root, "partialSuccess") : NULL;
+    if (partial) {
+        n = count_of(partial, "rejectedSpans") + count_of(partial, "rejectedDataPoints");
+        body = rv_json_get_text(partial, "errorMessage", &text) ? rv_str_of(text) : RV_STR_LIT("");
+    } else if (root && rv_json_get_text(root, "message", &text)) {
+        body = rv_str_of(text);
+    }
+    if (rv_utf8_valid(body, NULL)) /* not a message in protobuf */
+        rv_buf_add_str(says, rv_utf8_cut(rv_str_trim(body), MAX_SAID));
+    json_object_put(root);
+    return n;
 }

@@ -228,6 +228,9 @@ void rv_otlp_write_metrics(const struct rv_otlp_resource *r, const rv_metrics *m
 /** What a collector answered: whether to send it again, and when (us; 0: not said). retry_after: its header, or empty.
  */
 bool rv_otlp_needs_retry(int status, rv_str retry_after, int64_t *wait_us);
+/** Append what the body of an answer says, in one text of at most 500 bytes. Returns how many spans, or points of
+ * metrics, it refuses: an answer with 200 may refuse a part. */
+int64_t rv_otlp_read_answer(rv_str body, rv_buf *says);
 
 #define RV_PROMETHEUS_TYPE  "text/plain; version=0.0.4; charset=utf-8"
 #define RV_OPENMETRICS_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"

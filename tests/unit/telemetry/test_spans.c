@@ -237,6 +237,30 @@ START_TEST(what_a_collector_answers_says_whether_to_repeat)
 }
 END_TEST
 
+static const struct {
+    const char *body, *says;
+    int64_t n;
+} said[] = {
+    {"", "", 0},
+    {"{}", "{}", 0},
+    {"{\"partialSuccess\": {}}", "", 0},
+    {"{\"partialSuccess\": {\"rejectedSpans\": \"3\", \"errorMessage\": \"too old\"}}", "too old", 3},
+    {"{\"partialSuccess\": {\"rejectedDataPoints\": 2}}", "", 2},
+    {"{\"partialSuccess\": {\"rejectedSpans\": \"-1\"}}", "", 0},
+    {"{\"code\": 3, \"message\": \"bad token\"}", "bad token", 0},
+    {"{\"message\": 3}", "{\"message\": 3}", 0},
+    {" no route\n", "no route", 0},
+    {"\x08\x03\x12\xff", "", 0},
+};
+START_TEST(what_a_collector_says_is_read)
+{
+    RV_AUTO(rv_buf_fini) rv_buf says = RV_BUF_INIT(1000);
+
+    ck_assert_int_eq(rv_otlp_read_answer(rv_str_of(said[_i].body), &says), said[_i].n);
+    ck_assert_str_eq(rv_buf_cstr(&says), said[_i].says);
+}
+END_TEST
+
 TCase *spans_case(void)
 {
     TCase *tc = tcase_create("spans");
@@ -249,5 +273,6 @@ TCase *spans_case(void)
     tcase_add_test(tc, a_span_is_written_as_collectors_read_it);
     tcase_add_test(tc, attributes_are_bounded);
     tcase_add_loop_test(tc, what_a_collector_answers_says_whether_to_repeat, 0, RV_COUNT(answers));
+    tcase_add_loop_test(tc, what_a_collector_says_is_read, 0, RV_COUNT(said));
     return tc;
 }
