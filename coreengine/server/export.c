@@ -358,16 +358,17 @@ static int write_header(rv_str name, rv_str value, rv_buf *line, rv_err **err)
 static int add_header(struct srv_export *e, rv_str item, rv_err **err)
 {
     const char *equals = memchr(item.ptr, '=', item.len);
+    const rv_str name = rv_str_trim((rv_str){item.ptr, equals ? (size_t)(equals - item.ptr) : 0});
     rv_buf line = RV_BUF_INIT(8192);
     int rc = 0;
 
-    if (!equals || equals == item.ptr)
+    if (name.len == 0 || memchr(name.ptr, ' ', name.len) || memchr(name.ptr, ':', name.len))
         rc = RV_FAIL(err, RV_E_INVALID, "OTEL_EXPORTER_OTLP_HEADERS: write NAME=VALUE, with commas between them");
     else if (e->n_headers >= MAX_HEADERS)
         rc = RV_FAIL(err, RV_E_LIMIT, "OTEL_EXPORTER_OTLP_HEADERS has more than %d headers", MAX_HEADERS);
     if (rc == 0)
-        rc = write_header((rv_str){item.ptr, (size_t)(equals - item.ptr)},
-                          (rv_str){equals + 1, (size_t)(item.ptr + item.len - equals - 1)}, &line, err);
+        rc = write_header(name, rv_str_trim((rv_str){equals + 1, (size_t)(item.ptr + item.len - equals - 1)}), &line,
+                          err);
     if (rc == 0 && !(e->headers[e->n_headers++] = rv_buf_steal(&line, NULL)))
         rc = RV_FAIL(err, RV_E_NOMEM, "send spans");
     rv_buf_fini(&line);
