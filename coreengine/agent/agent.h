@@ -23,15 +23,16 @@ enum rv_rules {
     RV_RULES_NEWEST = 0, /* of a run that begins now */
     RV_RULES_1 = 1,      /* of journals that name none */
     RV_RULES_2 = 2,
-    RV_RULES_3 = 3, /* failures have codes */
-    RV_RULES_4 = 4, /* groups of branches; handlers see the error; expressions and templates have their own reasons */
-    RV_RULES_5 = 5, /* stages with MCP servers plan; a lost call counts beside its repetition; ids of asked agents */
-    RV_RULES_6 = 6, /* a value of expressions that cannot be built is told with its agent and key */
-    RV_RULES_7 = 7, /* a planned call that a hook, a breaker or an asked agent ended has a code */
-    RV_RULES_8 = 8, /* the start of a model's call names its provider; why a reply has no object is told */
-    RV_RULES_9 = 9, /* money of open branches and of halted runs, calls of asked agents; NULs in a quoted reply; runs
-                       that wait inside of a stage hear of cancellations and denials; filters before `default` */
-    RV_RULES_LAST = RV_RULES_9,
+    RV_RULES_3 = 3,   /* failures have codes */
+    RV_RULES_4 = 4,   /* groups of branches; handlers see the error; expressions and templates have their own reasons */
+    RV_RULES_5 = 5,   /* stages with MCP servers plan; a lost call counts beside its repetition; ids of asked agents */
+    RV_RULES_6 = 6,   /* a value of expressions that cannot be built is told with its agent and key */
+    RV_RULES_7 = 7,   /* a planned call that a hook, a breaker or an asked agent ended has a code */
+    RV_RULES_8 = 8,   /* the start of a model's call names its provider; why a reply has no object is told */
+    RV_RULES_9 = 9,   /* money of open branches and of halted runs, calls of asked agents; NULs in a quoted reply; runs
+                         that wait inside of a stage hear of cancellations and denials; filters before `default` */
+    RV_RULES_10 = 10, /* hooks before calls of the client's tools */
+    RV_RULES_LAST = RV_RULES_10,
 };
 
 /* --- A visit ------------------------------------------------------------------------------------------------------ */

@@ -11,6 +11,8 @@
 #define NOT_MADE  "the client did not make this call"
 #define MAX_WORDS ((size_t)1 << 20) /* bytes of what a client says went wrong: a model reads them; the rest is cut */
 
+#define STEP_IS_SEEN "is_seen" /* member of a step: hooks have left its parameters as they are */
+
 /* --- waiting --- */
 
 static int is_clients(const rv_visit *v, size_t index, bool *yes, rv_err **err)
@@ -21,6 +23,17 @@ static int is_clients(const rv_visit *v, size_t index, bool *yes, rv_err **err)
     *yes = rc == 0 && j.verdict == STEP_IS_CLIENTS;
     if (rc == 0)
         rv_buf_fini(&j.text);
+    return rc;
+}
+
+/* The step at hand goes behind the others. */
+static int put_last(rv_visit *v, rv_err **err)
+{
+    json_object *steps = v->tools.steps;
+    int rc = rv_json_push_ref(steps, json_object_array_get_idx(steps, v->tools.at), err);
+
+    if (rc == 0)
+        rv_json_cut(steps, v->tools.at, 1);
     return rc;
 }
 
@@ -35,13 +48,7 @@ static int move_back(rv_visit *v, bool *moved, rv_err **err)
     for (size_t i = v->tools.at + 1; i < n && yes && rc == 0; i++)
         rc = is_clients(v, i, &yes, err);
     *moved = rc == 0 && !yes;
-    if (!*moved)
-        return rc;
-    json_object *step = json_object_get(json_object_array_get_idx(steps, v->tools.at));
-    rc = rv_json_push_take(steps, step, err);
-    if (rc == 0)
-        rv_json_cut(steps, v->tools.at, 1);
-    return rc;
+    return *moved ? put_last(v, err) : rc;
 }
 
 static int list_call(rv_visit *v, size_t index, json_object *calls, struct rv_effects *out, rv_err **err)
@@ -92,12 +99,34 @@ static int ask_client(rv_visit *v, struct rv_effects *out, rv_err **err)
     return rc;
 }
 
+/* Hooks before a tool look at one call after the other; the client is asked when they have looked at all. *looks false:
+ * they have. */
+static int look(rv_visit *v, bool *looks, struct rv_effects *out, rv_err **err)
+{
+    json_object *step = json_object_array_get_idx(v->tools.steps, v->tools.at);
+    struct tool_hooks *h = &v->tools.hooks;
+
+    *looks = v->agent->hooks.before_tool.n > 0 && v->shared->rules >= RV_RULES_10 &&
+             !rv_json_bool_or(step, STEP_IS_SEEN, false);
+    if (!*looks)
+        return 0;
+    if (h->side == HOOKS_NOT_ASKED)
+        return agent_step_hooks_before(v, v->tools.at, h, out, err);
+    int rc = h->arguments ? rv_json_set_ref(step, "parameters", h->arguments, err) : 0;
+    if (rc == 0)
+        rc = rv_json_set_bool(step, STEP_IS_SEEN, true, err);
+    agent_tool_hooks_fini(h);
+    return rc < 0 ? rc : put_last(v, err);
+}
+
 int agent_client_calls_wait(rv_visit *v, struct rv_effects *out, rv_err **err)
 {
-    bool moved = false;
+    bool moved = false, looks = false;
     int rc = move_back(v, &moved, err);
 
-    return rc < 0 || moved ? rc : ask_client(v, out, err);
+    if (rc == 0 && !moved)
+        rc = look(v, &looks, out, err);
+    return rc < 0 || moved || looks ? rc : ask_client(v, out, err);
 }
 
 /* --- the results --- */
