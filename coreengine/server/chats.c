@@ -158,55 +158,6 @@ int srv_chat_agui(struct srv_call *c, rv_err **err)
 
 /* --- OpenAI: the model is an agent --- */
 
-static const char *text_of(json_object *message, const char **role)
-{
-    const char *text = NULL;
-
-    if (!rv_json_get_text(message, "role", role) || !rv_json_get_text(message, "content", &text) || !text[0])
-        return NULL;
-    return strcmp(*role, "user") == 0 || strcmp(*role, "assistant") == 0 ? text : NULL;
-}
-
-int srv_chat_keep_history(struct srv_call *c, const struct srv_turn_ask *a, rv_err **err)
-{
-    struct rv_turn *turn = rv_turn_new(RV_REQUEST_MAX_BYTES * 2);
-    char id[RV_UUID_MAX];
-    const char *role = "";
-
-    if (!turn)
-        return RV_FAIL(err, RV_E_NOMEM, "keep a conversation");
-    for (size_t i = 0; i < json_object_array_length(a->req.history); i++) {
-        const char *text = text_of(json_object_array_get_idx(a->req.history, i), &role);
-        if (!text)
-            continue;
-        rv_uuid_make(rv_rand_system(), id);
-        const struct rv_message m = {.id = id,
-                                     .type = strcmp(role, "user") == 0 ? "user" : "assistant",
-                                     .has_content = true,
-                                     .content = rv_str_of(text),
-                                     .token_count = RV_UNSET,
-                                     .input_tokens = RV_UNSET,
-                                     .output_tokens = RV_UNSET,
-                                     .cost_micro_usd = RV_UNSET,
-                                     .latency_ms = RV_UNSET};
-        rv_turn_add(turn, &m);
-    }
-    turn->session = a->session;
-    const struct rv_store_scope owner = {c->app.scope.tenant, c->who.user};
-    const struct rv_session_row fresh = {.id = a->session,
-                                         .tenant = owner.tenant ? owner.tenant : RV_STORE_TENANT,
-                                         .user = owner.user,
-                                         .agent_name = a->agent,
-                                         .created_us = srv_now_us()};
-    int rc = rv_turn_check(turn, err);
-    if (rc == 0)
-        rc = rv_store_ensure_session(c->store, &fresh, NULL, err);
-    if (rc == 0)
-        rc = rv_store_add_messages(c->store, &owner, turn, srv_now_us(), err);
-    rv_turn_free(turn);
-    return rc;
-}
-
 /* What only an agent can be asked. */
 static const char *only_of_agents(const struct rv_request *r)
 {

@@ -5,11 +5,12 @@
 #include "coreengine/server/follow_internal.h"
 
 /* --- chats.c --- */
+void srv_turn_ask_free(struct srv_turn_ask *ask);
+
+/* --- transcript.c --- */
 /** A client that keeps the conversation itself sends the whole conversation: it becomes the beginning of the session,
  * which is new. */
 RV_MUST_CHECK int srv_chat_keep_history(struct srv_call *c, const struct srv_turn_ask *a, rv_err **err);
-
-void srv_turn_ask_free(struct srv_turn_ask *ask);
 
 /* --- client_tools.c: tools that clients call themselves --- */
 /** The request brings results: of a question that waits for them they become its answer, and of a client that names no

@@ -173,6 +173,13 @@ const second = await complete(talk, {'x-stainless-retry-count': '1'})
 equal(asked.at(-1).messages.map((m) => m.content).slice(-3), ['I am Ann', 'Hello Ann', 'and now?'], 'its repetition has the conversation')
 equal((await call(server, 'GET', `/runs/${second.headers.get('x-run-id')}/stream`)).headers.get('x-session-id'), second.headers.get('x-session-id'), 'and the session of its stream')
 
+// --- the model is told what tools of the client gave ---
+const called = {role: 'assistant', content: null, tool_calls: [{id: 'k1', type: 'function', function: {name: 'look', arguments: '{"at":"Bonn"}'}}, {id: 'k2', type: 'function', function: {name: 'look', arguments: 'Ulm'}}]}
+const given = [{role: 'tool', tool_call_id: 'k2', content: '{"sky":"blue"}'}, {role: 'tool', tool_call_id: 'k1', content: 'rain'}]
+await complete({model: 'boss', messages: [{role: 'user', content: 'How is it?'}, called, ...given, {role: 'assistant', content: 'Wet.'}, {role: 'user', content: 'and now?'}]})
+const seen = asked.at(-1).messages.filter((m) => m.role !== 'system')
+equal(seen.map((m) => m.tool_calls?.map((c) => c.function.arguments).join() ?? m.content), ['How is it?', '{"at":"Bonn"}', '{"result":"rain"}', '{"raw":"Ulm"}', '{"sky":"blue"}', 'Wet.', 'and now?'], 'with each call its result')
+
 // --- what was cancelled answers no repetition ---
 const waits = {model: 'boss', messages: [{role: 'user', content: 'wait'}]}
 const first = {'x-stainless-retry-count': '0', 'x-on-disconnect': 'cancel'}
