@@ -212,7 +212,7 @@ RV_MUST_CHECK int rv_exec_answer(rv_exec *x, const struct rv_response *response,
 /** Would the question that the run waits with take that answer? Nothing changes. As rv_exec_answer(). */
 RV_MUST_CHECK int rv_exec_check_answer(const rv_exec *x, const struct rv_response *response, rv_err **err);
 void rv_exec_read_on(rv_exec *x); /* streams that on_delta held go on */
-void rv_exec_cancel(rv_exec *x);  /* asks; rv_engine_wait then ends soon */
+void rv_exec_cancel(rv_exec *x);  /* asks; rv_engine_wait then ends soon. A run that waits for an answer still waits */
 /** Bring a run with a journal to a point where another process can go on with it. Calls under way may end; of those
  * that the run asks for from now on, only what must not be repeated is made here. When nothing is under way, the run is
  * over in this engine: on_ended comes with rc 0, and rv_exec_is_handed_over(). Free the run then, which gives up its
@@ -241,7 +241,7 @@ rv_exec_envelope(const rv_exec *x); /* borrowed; NULL once it was stolen, or los
 const rv_err *rv_exec_failure(const rv_exec *x);
 /** Rows of the session's turn that the journal refused, and the run ended by it; borrowed. NULL: there are none. */
 const struct rv_turn *rv_exec_unkept(const rv_exec *x);
-rv_envelope *rv_exec_steal_envelope(rv_exec *x); /* after it is over */
+rv_envelope *rv_exec_steal_envelope(rv_exec *x); /* once it is over or waits; NULL before, and if it was stolen */
 void rv_exec_free(rv_exec *x); /* cancels if under way; waits for the commit of its step, unless there is on_free */
 
 /** Bring the script to where it stood after it answered that effect of a run of the pipeline, if it answers it at all.

@@ -407,6 +407,14 @@ int exec_tell_later(rv_exec *x, const struct rv_response *response, rv_err **err
     return rc;
 }
 
+static int fail_stolen(rv_err **err)
+{
+    int rc = RV_FAIL(err, RV_E_STATE, "the run has no envelope: rv_exec_steal_envelope() took it");
+
+    rv_err_set_hint(err, "start it again with that envelope and the answer: rv_engine_start()");
+    return rc;
+}
+
 int rv_exec_answer(rv_exec *x, const struct rv_response *response, rv_err **err)
 {
     rv_engine *e = x->engine;
@@ -420,6 +428,8 @@ int rv_exec_answer(rv_exec *x, const struct rv_response *response, rv_err **err)
         return exec_tell_later(x, response, err);
     if (!e || !x->over || x->rc < 0 || x->status != RV_RUN_INTERRUPTED)
         return RV_FAIL(err, RV_E_STATE, "the run waits for no answer");
+    if (!rv_exec_envelope(x))
+        return fail_stolen(err);
     if (x->opts.journal && !x->answers && !x->opts.holds)
         return RV_FAIL(err, RV_E_STATE, "run \"%s\" was given up when it paused; open its journal again",
                        rv_journal_run(x->opts.journal));
@@ -451,6 +461,8 @@ int rv_exec_check_answer(const rv_exec *x, const struct rv_response *response, r
 {
     if (!x->engine || !x->run || x->status != RV_RUN_INTERRUPTED)
         return RV_FAIL(err, RV_E_STATE, "the run waits for no answer");
+    if (!rv_exec_envelope(x))
+        return fail_stolen(err);
     return rv_run_check_answer(x->run, response, run_time_us(x), err);
 }
 
@@ -517,7 +529,7 @@ const rv_envelope *rv_exec_envelope(const rv_exec *x)
 
 rv_envelope *rv_exec_steal_envelope(rv_exec *x)
 {
-    return x->run ? rv_run_steal_envelope(x->run) : NULL;
+    return x->run && x->over ? rv_run_steal_envelope(x->run) : NULL;
 }
 
 /* The step under way is written first: then step_done() comes back here. */

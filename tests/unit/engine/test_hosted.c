@@ -270,6 +270,37 @@ START_TEST(a_question_is_answered_later)
 }
 END_TEST
 
+START_TEST(a_stolen_envelope_begins_another_run)
+{
+    struct host h;
+    struct rv_exec_opts opts = RV_EXEC_OPTS_INIT;
+    rv_exec *runs[2] = {NULL};
+    rv_err *err = NULL;
+
+    host_new(&h, 1, ASKS, QUESTION);
+    opts.pipeline = h.w.pipeline;
+    opts.script = h.w.script;
+    rv_envelope *env = world_envelope("x", rv_engine_now_us(h.engines[0]));
+    ck_assert_int_eq(rv_engine_start(h.engines[0], &opts, env, NULL, &runs[0], NULL), 0);
+    ck_assert_ptr_null(rv_exec_steal_envelope(runs[0])); /* the run still needs it */
+    uv_run(&h.loop, UV_RUN_DEFAULT);
+    ck_assert_int_eq(rv_exec_status(runs[0]), RV_RUN_INTERRUPTED);
+    env = rv_exec_steal_envelope(runs[0]);
+    ck_assert_ptr_nonnull(env);
+    ck_assert_ptr_null(rv_exec_steal_envelope(runs[0]));
+    ck_assert_int_eq(rv_exec_check_answer(runs[0], &answer, NULL), RV_E_STATE);
+    ck_assert_int_eq(rv_exec_answer(runs[0], &answer, &err), RV_E_STATE);
+    ck_assert_ptr_nonnull(strstr(rv_err_hint_text(err), "rv_engine_start()"));
+    rv_err_free(err);
+    ck_assert_int_eq(rv_engine_start(h.engines[0], &opts, env, &answer, &runs[1], NULL), 0);
+    uv_run(&h.loop, UV_RUN_DEFAULT);
+    ck_assert_int_eq(rv_exec_status(runs[1]), RV_RUN_COMPLETED);
+    rv_exec_free(runs[0]);
+    rv_exec_free(runs[1]);
+    host_fini(&h);
+}
+END_TEST
+
 START_TEST(simulated_time_takes_no_loop)
 {
     struct host h = {0};
@@ -294,6 +325,7 @@ Suite *hosted_suite(void)
     tcase_add_test(tc, the_helper_that_waits_runs_the_callers_loop);
     tcase_add_test(tc, a_question_is_answered_where_it_is_asked);
     tcase_add_test(tc, a_question_is_answered_later);
+    tcase_add_test(tc, a_stolen_envelope_begins_another_run);
     tcase_add_test(tc, simulated_time_takes_no_loop);
     suite_add_tcase(s, tc);
     return s;
