@@ -170,9 +170,6 @@ void rv_chat_read_on(rv_chat *chat);
 /** End the turn under way: on_turn, or the call that waits, tells it as cancelled, and what was said is kept. Nothing
  * happens when there is none. */
 void rv_chat_cancel(rv_chat *chat);
-/** The last turn waits for an answer, which may come by another process: that one need not wait for the end of this
- * chat's lease. rv_chat_begin() and rv_chat_answer() take the run again. */
-RV_MUST_CHECK int rv_chat_release(rv_chat *chat, rv_err **err);
 /** The run of the session's last turn that waits for an answer, which rv_chat_send() would give up; "": none does. */
 RV_MUST_CHECK int rv_chat_find_waiting(rv_chat *chat, char run_id[RV_STORE_MAX_ID + 1], rv_err **err);
 /** A session is deleted, and its runs that are not over are asked to cancel, in one write; how many (may be NULL).

@@ -284,6 +284,12 @@ int rv_app_is_to_be_cancelled(rv_store *store, const struct rv_store_scope *scop
     return 0;
 }
 
+void rv_app_log_uncancelled(rv_log *log, const char *run, rv_err *err)
+{
+    RV_LOG(log, WARN, "run.uncancelled", RV_F_TEXT("run_id", run), RV_F_ERR("error", err));
+    rv_err_free(err);
+}
+
 /* --- in a process of its own, so that a crash ends only that --- */
 
 static int plan(void *self, posix_spawn_file_actions_t *files)

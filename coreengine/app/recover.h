@@ -57,6 +57,9 @@ RV_MUST_CHECK int rv_app_request_cancel(rv_store *store, const struct rv_store_s
  * was deleted, too. */
 RV_MUST_CHECK int rv_app_is_to_be_cancelled(rv_store *store, const struct rv_store_scope *scope, const char *run,
                                             bool *out, rv_err **err);
+/** That a run waits on, for the reason in err, which is taken: whether it is to be cancelled could not be read, or it
+ * could not be taken again. */
+void rv_app_log_uncancelled(rv_log *log, const char *run, rv_err *err);
 
 /** Run this program again with those words, ending with NULL: for a run whose recovery ends its process. SIGINT and
  *  SIGTERM reach the child, too. *status: how it exited, -1: it did not; *number: the signal that ended it, or 0. */

@@ -445,9 +445,7 @@ static bool take_again(struct rv_app_run *run)
     if (rc < 0) {
         rv_store_rollback(run->store);
         run->journal = waited;
-        RV_LOG(run->app->log, WARN, "run.uncancelled", RV_F_TEXT("run_id", rv_journal_run(waited)),
-               RV_F_ERR("error", err));
-        rv_err_free(err);
+        rv_app_log_uncancelled(run->app->log, rv_journal_run(waited), err);
     }
     if (rc < 0 || !is_wanted)
         return false;

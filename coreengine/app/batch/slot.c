@@ -119,36 +119,7 @@ static int copy_of(const rv_err *why, int rc, rv_err **err)
     return rc;
 }
 
-static void on_ended(void *self, rv_exec *x, int rc, const rv_err *borrowed)
-{
-    struct slot *s = self;
-    struct batch *b = s->b;
-    rv_err *err = NULL;
-    const char *why = "";
-
-    b->n_running--;
-    b->is_alone = false;
-    give_script_back(s);
-    if (rc < 0)
-        rc = copy_of(borrowed, rc, &err);
-    if (rc == RV_E_EXISTS || rc == RV_E_STATE) { /* begun, or taken over, by another process just now */
-        rv_err_free(err);
-        conclude_elsewhere(s);
-    } else if (rc < 0) {
-        batch_conclude_faulty(s, rc, err);
-    } else if (rv_exec_is_handed_over(x)) {
-        if (rv_exec_refused(x, &why) != 0) {
-            rc = RV_FAIL(&err, RV_E_QUOTA, "%s", why);
-            batch_fail(b, rc, err);
-        }
-        conclude(s, 0, NULL, "", false);
-    } else {
-        conclude_run(s, rv_exec_status(x), rv_exec_envelope(x), false);
-    }
-    rv_exec_free(x);
-    s->exec = NULL;
-    batch_tick(b);
-}
+static void on_ended(void *self, rv_exec *x, int rc, const rv_err *borrowed);
 
 static struct rv_exec_opts exec_opts(struct slot *s)
 {
@@ -267,6 +238,66 @@ static void go_on(struct slot *s, const char *user, bool cancels)
         give_script_back(s);
         batch_conclude_faulty(s, rc, err);
     }
+}
+
+/* It waits, and no process has it any more: who asked before that it be cancelled left that to this one, whose engine
+ * looks a few times a second. True: it is being ended. */
+static bool ends_as_asked(struct slot *s, const rv_envelope *env)
+{
+    struct batch *b = s->b;
+    bool is_wanted = false;
+    rv_err *err = NULL;
+
+    if (rv_app_is_to_be_cancelled(b->store, &b->opts->app->scope, s->line.run, &is_wanted, &err) < 0)
+        rv_app_log_uncancelled(b->opts->app->log, s->line.run, err);
+    if (is_wanted)
+        go_on(s, rv_envelope_user(env), true);
+    return is_wanted;
+}
+
+static void end_run(struct slot *s, rv_exec *x)
+{
+    enum rv_run_status status = rv_exec_status(x);
+    rv_envelope *env = rv_exec_steal_envelope(x);
+
+    rv_exec_free(x); /* gives the run back */
+    if (status != RV_RUN_INTERRUPTED || !ends_as_asked(s, env))
+        conclude_run(s, status, env, false);
+    rv_envelope_free(env);
+}
+
+static void on_ended(void *self, rv_exec *x, int rc, const rv_err *borrowed)
+{
+    struct slot *s = self;
+    struct batch *b = s->b;
+    rv_err *err = NULL;
+    const char *why = "";
+
+    b->n_running--;
+    b->is_alone = false;
+    s->exec = NULL;
+    give_script_back(s);
+    if (rc == 0 && !rv_exec_is_handed_over(x)) {
+        end_run(s, x);
+        batch_tick(b);
+        return;
+    }
+    if (rc < 0)
+        rc = copy_of(borrowed, rc, &err);
+    if (rc == RV_E_EXISTS || rc == RV_E_STATE) { /* begun, or taken over, by another process just now */
+        rv_err_free(err);
+        conclude_elsewhere(s);
+    } else if (rc < 0) {
+        batch_conclude_faulty(s, rc, err);
+    } else {
+        if (rv_exec_refused(x, &why) != 0) {
+            rc = RV_FAIL(&err, RV_E_QUOTA, "%s", why);
+            batch_fail(b, rc, err);
+        }
+        conclude(s, 0, NULL, "", false);
+    }
+    rv_exec_free(x);
+    batch_tick(b);
 }
 
 /* --- runs that the store has --- */

@@ -131,6 +131,10 @@ RV_MUST_CHECK int chat_find_left(rv_chat *chat, rv_err **err);
 RV_MUST_CHECK int chat_end_left(rv_chat *chat, rv_err **err);
 /** That run is over; cause is taken. */
 RV_MUST_CHECK int chat_left_ended(rv_chat *chat, int rc, rv_err *cause, rv_err **err);
+/** The run of a turn that waits is given back: an answer or a request to cancel it may come by another process. Who
+ * asked before that it be cancelled left that to this one, whose engine looks a few times a second. True: it is being
+ * ended, or (rc < 0) cannot be. */
+bool chat_ends_as_asked(rv_chat *chat, int *rc, rv_err **err);
 void chat_left_fini(rv_chat *chat);
 
 /* result.c */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "coreengine/app/chat/chat_internal.h"
+#include "coreengine/app/recover.h"
 
 static bool is_left(struct chat_left *l, const struct rv_run_row *row)
 {
@@ -184,4 +185,37 @@ int rv_chat_find_waiting(rv_chat *chat, char run_id[RV_STORE_MAX_ID + 1], rv_err
     }
     forget(&left);
     return rc;
+}
+
+/* --- a turn that waits --- */
+
+bool chat_ends_as_asked(rv_chat *chat, int *rc, rv_err **err)
+{
+    const struct rv_store_scope scope = {.tenant = chat->context.tenant_id};
+    rv_journal *waited = chat->journal;
+    bool is_wanted = false;
+    rv_err *cause = NULL;
+
+    if (rv_exec_status(chat->exec) != RV_RUN_INTERRUPTED || !waited)
+        return false;
+    int done = rv_journal_release(waited, &cause);
+    if (done == 0)
+        done = rv_app_is_to_be_cancelled(chat->opts.store, &scope, chat->run_id, &is_wanted, &cause);
+    chat->journal = NULL;
+    if (done == 0 && is_wanted)
+        done = chat_open_journal(chat, &scope, chat->run_id, &cause);
+    if (done < 0)
+        rv_app_log_uncancelled(rv_engine_log(chat->opts.engine), chat->run_id, cause);
+    if (done < 0 || !is_wanted) {
+        chat->journal = waited;
+        return false;
+    }
+    rv_exec_free(chat->exec);
+    chat->exec = NULL;
+    rv_journal_free(waited);
+    if (chat->opts.script)
+        rv_script_rewind(chat->opts.script);
+    const struct rv_exec_opts x = chat_exec_opts(chat);
+    *rc = rv_engine_continue_cancel(chat->opts.engine, &x, &scope, &chat->exec, err);
+    return true;
 }

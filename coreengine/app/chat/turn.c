@@ -399,6 +399,8 @@ static void advance(rv_chat *chat, int rc, rv_err *err)
             rc = answer(chat, with, &err);
         break;
     case CHAT_ANSWERS:
+        if (rc == 0 && chat_ends_as_asked(chat, &rc, &cause) && rc == 0)
+            return;
         rc = chat_result(chat, rc, cause, &err);
         chat->is_new = chat->is_new && rc < 0;
         chat->step = CHAT_RESTS;
@@ -516,13 +518,6 @@ int rv_chat_check_answer(const rv_chat *chat, const struct rv_response *response
 int rv_chat_begin(rv_chat *chat, rv_str message, const struct rv_response *response, rv_err **err)
 {
     return response ? reply(chat, response, true, err) : say(chat, message, true, err);
-}
-
-int rv_chat_release(rv_chat *chat, rv_err **err)
-{
-    if (!chat->waits || chat->step != CHAT_RESTS || !chat->journal)
-        return 0;
-    return rv_journal_release(chat->journal, err);
 }
 
 void rv_chat_read_on(rv_chat *chat)
