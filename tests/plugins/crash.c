@@ -1,5 +1,5 @@
-/* Tools that take their process with them: one always, for hosts that run plugins in a process of their own; the other
- * one while there is the file that REEVE_CRASH_WHILE names. */
+/* Tools that take their process with them: one always, for hosts that run plugins in a process of their own; one while
+ * there is the file that REEVE_CRASH_WHILE names; one by exit(0). */
 #include <reeve/capability.h>
 
 #include <signal.h>
@@ -22,10 +22,18 @@ static int stumble(void *self, struct rv_cap_call *call)
     return die(self, call);
 }
 
+static int leave(void *self, struct rv_cap_call *call)
+{
+    (void)self;
+    (void)call;
+    exit(0);
+}
+
 static const struct rv_cap_entry entries[] = {
     {RV_CAP_TOOL, "die", RV_CAP_JSON({"description" : "Crash."}), die},
     {RV_CAP_TOOL, "stumble", RV_CAP_JSON({"description" : "Crash, or not.", "risk" : "read_only", "effect" : "safe"}),
      stumble},
+    {RV_CAP_TOOL, "leave", RV_CAP_JSON({"description" : "Exit.", "risk" : "read_only"}), leave},
     RV_CAP_END,
 };
 

@@ -67,8 +67,8 @@ struct rv_plugin_mark plugin_mark(const char *path, const char *entry)
     return before;
 }
 
-/* A capability that aborts or crashes ends the process: it is named, by what a handler may call. */
-static void on_crash(int number)
+/* A capability that aborts, crashes or exits ends the process: it is named, by what a handler may call. */
+static void tell_whose_code_ran(void)
 {
     static const char hint[] = "\n  hint: leave it out or mend it; with `isolation: process` it only ends a process of "
                                "its own\n";
@@ -84,8 +84,22 @@ static void on_crash(int number)
     for (size_t i = 0; path && i < RV_COUNT(parts); i++)
         if (write(STDERR_FILENO, parts[i], strlen(parts[i])) < 0)
             break;
+}
+
+static void on_crash(int number)
+{
+    tell_whose_code_ran();
     signal(number, SIG_DFL);
     raise(number);
+}
+
+/* exit(0) of a capability would say that all went well. */
+static void on_exit_of_process(void)
+{
+    if (!mark.path)
+        return;
+    tell_whose_code_ran();
+    _exit(EXIT_FAILURE);
 }
 
 /* Where a sanitizer, or the program that this is part of, has handlers of its own, those stay. */
@@ -98,6 +112,7 @@ void rv_plugins_report_crashes(void)
     for (size_t i = 0; i < RV_COUNT(numbers); i++)
         if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
             sigaction(numbers[i], &names, NULL);
+    RV_IGNORE(atexit(on_exit_of_process), "without memory for it, such an end is not told");
 }
 
 static int call_entry_point(struct rv_plugin *pl, const struct rv_cap_desc **out, rv_err **err)

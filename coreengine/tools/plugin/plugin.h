@@ -40,9 +40,9 @@ void rv_plugin_pool_free(rv_plugin_pool *pool);
 RV_MUST_CHECK int rv_plugins_new(const struct rv_plugins_opts *opts, rv_plugins **out, rv_err **err);
 void rv_plugins_free(rv_plugins *p); /* closes all but what is of a pool; no call of this set may be running */
 
-/** For a program, not for a library in one: from now on a capability that crashes or aborts in this process is named on
- * standard error before the process ends. Sets handlers of SIGABRT, SIGSEGV, SIGBUS, SIGFPE and SIGILL for good, where
- * they have none. Main thread. */
+/** For a program, not for a library in one: from now on a capability that crashes, aborts or exits is named on standard
+ * error before the process ends, after exit() with status 1. Sets a handler of exit() and, where they have none, of
+ * SIGABRT, SIGSEGV, SIGBUS, SIGFPE and SIGILL for good. Main thread. */
 void rv_plugins_report_crashes(void);
 
 /** The capability path: extra dirs first (may be NULL), then REEVE_CAPABILITY_PATH (colon-separated), base_dir and
