@@ -187,6 +187,20 @@ int rv_child_text_of(rv_str word)
 
 /* --- The gathered fields into the document, and what holds between them --- */
 
+static void read_int(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *f, int64_t *out)
+{
+    const struct rv_agentdoc_key *row = f->row;
+    int64_t n = 0;
+
+    if (!agentdoc_int(r, f->value, row->name, row->min, &n))
+        return;
+    if (row->max > 0 && n > row->max)
+        rv_keys_add_finding(&r->keys, RV_SEVERITY_ERROR, &f->value->src, NULL, "%s must be %lld or less, not %lld",
+                            row->name, (long long)row->max, (long long)n);
+    else
+        *out = n;
+}
+
 static void read_field(struct rv_agentdoc_reading *r, const struct rv_agentdoc_field *f)
 {
     const struct rv_agentdoc_key *row = f->row;
@@ -207,7 +221,7 @@ static void read_field(struct rv_agentdoc_reading *r, const struct rv_agentdoc_f
         agentdoc_bool(r, f->value, row->name, (bool *)(void *)(base + row->offset));
         break;
     case RV_AGENTDOC_INT:
-        agentdoc_int(r, f->value, row->name, row->min, (int64_t *)(void *)(base + row->offset));
+        read_int(r, f, (int64_t *)(void *)(base + row->offset));
         break;
     case RV_AGENTDOC_CUSTOM:
         if (row->read)

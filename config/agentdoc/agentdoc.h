@@ -25,6 +25,9 @@ enum rv_replay_policy { RV_REPLAY_POLICIES(RV_REPLAY_CONST) RV_N_REPLAY_POLICIES
 /* How older answers are shown. */
 enum rv_compaction { RV_COMPACTIONS(RV_COMPACTION_CONST) RV_N_COMPACTIONS };
 
+#define RV_MOMENT_MAX_INJECT 50      /* moments in one history: they go into each request */
+#define RV_MOMENT_MAX_TOKENS 1048576 /* of all moments that a turn is told: no common model reads more */
+
 #define RV_AGENTDOC_MAX_BYTES ((size_t)256 << 10) /* of a document: its text goes to a model with each request */
 #define RV_AGENTDOC_FALLBACK  "general"           /* who answers where a router names no fallback */
 #define RV_AGENTDOC_MAX_NAME  128                 /* bytes; names are a word: letters, digits, '-', '_', '.' */

@@ -39,7 +39,7 @@ struct rv_agentdoc_key {
     enum rv_agentdoc_key_kind kind;
     bool null_is_unset;
     size_t offset;     /* TEXT, BOOL, INT: where it goes */
-    int64_t min;       /* INT */
+    int64_t min, max;  /* INT; max 0: there is none */
     int64_t unset;     /* INT: the value that is not written */
     size_t src_offset; /* struct rv_src that receives the value's place; 0: none */
     size_t tree;       /* CUSTOM: the node of struct rv_agentdoc_reading that is written as it was given; 0: none */

@@ -339,14 +339,15 @@ static void write_routing(const struct rv_agentdoc *d, rv_jw *w)
 #define AT(field) offsetof(struct rv_agentdoc, field)
 #define TREE(member, without)                                                                                          \
     .kind = RV_AGENTDOC_CUSTOM, .tree = offsetof(struct rv_agentdoc_reading, member), .empty = (without)
-#define CUSTOM(r, w) .kind = RV_AGENTDOC_CUSTOM, .read = (r), .write = (w)
-#define NAME_SCHEMA  "{\"type\":\"string\",\"minLength\":1,\"maxLength\":128}"
-#define NUMBER       "{\"type\":[\"number\",\"string\",\"null\"],\"minimum\":0,\"maximum\":2}"
-#define FROM_1       "{\"type\":[\"number\",\"string\",\"null\"],\"minimum\":1}"
-#define FROM_0       "{\"type\":[\"number\",\"string\",\"null\"],\"minimum\":0}"
-#define BOOLEAN      "{\"type\":[\"boolean\",\"string\",\"integer\"]}"
-#define DEFS         "{\"type\":[\"object\",\"null\"],\"additionalProperties\":{\"type\":\"object\"}}"
-#define SCHEMAS      "{\"type\":\"object\",\"additionalProperties\":{\"type\":\"object\"}}"
+#define CUSTOM(r, w)   .kind = RV_AGENTDOC_CUSTOM, .read = (r), .write = (w)
+#define NAME_SCHEMA    "{\"type\":\"string\",\"minLength\":1,\"maxLength\":128}"
+#define NUMBER         "{\"type\":[\"number\",\"string\",\"null\"],\"minimum\":0,\"maximum\":2}"
+#define FROM_1         "{\"type\":[\"number\",\"string\",\"null\"],\"minimum\":1}"
+#define FROM_0         "{\"type\":[\"number\",\"string\",\"null\"],\"minimum\":0}"
+#define FROM_0_TO(max) "{\"type\":[\"number\",\"string\",\"null\"],\"minimum\":0,\"maximum\":" RV_LIMIT_TEXT(max) "}"
+#define BOOLEAN        "{\"type\":[\"boolean\",\"string\",\"integer\"]}"
+#define DEFS           "{\"type\":[\"object\",\"null\"],\"additionalProperties\":{\"type\":\"object\"}}"
+#define SCHEMAS        "{\"type\":\"object\",\"additionalProperties\":{\"type\":\"object\"}}"
 
 static const struct rv_agentdoc_key rows[] = {
     {"type", CUSTOM(read_type, write_type), .schema = "{\"const\":\"object\"}", .type = "`object`",
@@ -455,10 +456,12 @@ static const struct rv_agentdoc_key rows[] = {
      .unset = RV_UNSET, .schema = FROM_0, .type = "integer, from 0", .default_text = "the chat's",
      .forms = "flat, nested", .meaning = "Tokens of a session after which its turns become a moment. 0: none is made."},
     {"moment_max_inject", .kind = RV_AGENTDOC_INT, .null_is_unset = true, .offset = AT(moment_max_inject),
-     .unset = RV_UNSET, .schema = FROM_0, .type = "integer, 0 to 50", .default_text = "the chat's",
-     .forms = "flat, nested", .meaning = "The newest moments of the session that are put before its history."},
+     .max = RV_MOMENT_MAX_INJECT, .unset = RV_UNSET, .schema = FROM_0_TO(RV_MOMENT_MAX_INJECT),
+     .type = "integer, 0 to 50", .default_text = "the chat's", .forms = "flat, nested",
+     .meaning = "The newest moments of the session that are put before its history."},
     {"moment_max_tokens", .kind = RV_AGENTDOC_INT, .null_is_unset = true, .offset = AT(moment_max_tokens),
-     .unset = RV_UNSET, .schema = FROM_0, .type = "integer, from 0", .default_text = "the chat's",
+     .max = RV_MOMENT_MAX_TOKENS, .unset = RV_UNSET, .schema = FROM_0_TO(RV_MOMENT_MAX_TOKENS),
+     .type = "integer, 0 to " RV_LIMIT_TEXT(RV_MOMENT_MAX_TOKENS), .default_text = "the chat's",
      .forms = "flat, nested", .meaning = "Tokens of their text, beside the budget; the oldest are left out first."},
     {"moment_summariser", CUSTOM(read_summariser, write_summariser), .null_is_unset = true,
      .schema = "{\"type\":[\"string\",\"null\"]}", .type = "name of an agent", .default_text = "the chat's",

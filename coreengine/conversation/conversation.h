@@ -12,13 +12,11 @@
  * history as system messages, and, where it is wanted, older answers become hints at the chunk that covers them. What a
  * run was told is kept with the run as notes, so that a later change of a moment changes no replay. */
 
-#define RV_MOMENT_MAX_HINT   120                /* code points of a summary in a hint: a line */
-#define RV_MOMENT_MAX_KEYS   10                 /* of metadata.resource_keys: they go into each request */
-#define RV_MOMENT_MAX_INJECT 50                 /* moments in one history: they go into each request */
-#define RV_MOMENT_MAX_TOKENS (INT64_C(1) << 20) /* of all moments that a turn is told: no common model reads more */
-#define RV_MOMENT_MAX_COVERS 64                 /* chunks to which one history refers: older ones are found by search */
-#define RV_CHUNK_MAX_SUMMARY 2000               /* code points: it can go into each request */
-#define RV_CHUNK_MAX_LATEST  200                /* code points in the session's metadata: each turn reads it */
+#define RV_MOMENT_MAX_HINT   120  /* code points of a summary in a hint: a line */
+#define RV_MOMENT_MAX_KEYS   10   /* of metadata.resource_keys: they go into each request */
+#define RV_MOMENT_MAX_COVERS 64   /* chunks to which one history refers: older ones are found by search */
+#define RV_CHUNK_MAX_SUMMARY 2000 /* code points: it can go into each request */
+#define RV_CHUNK_MAX_LATEST  200  /* code points in the session's metadata: each turn reads it */
 #define RV_CHUNK_TYPE        "session_chunk"
 #define RV_CHUNK_NAME_MAX    128       /* bytes: "session-", a hash, a date, "-chunk-" and a number */
 #define RV_MEMORY_MEMBER     "_memory" /* of a session's metadata: how far its chunks go */

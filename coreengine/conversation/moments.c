@@ -17,8 +17,8 @@ int rv_moment_opts_check(const struct rv_moment_opts *o, rv_err **err)
         return RV_FAIL(err, RV_E_INVALID, "moment_max_inject must be from 0 to %d, not %lld", RV_MOMENT_MAX_INJECT,
                        (long long)o->max_inject);
     if (o->max_tokens < 0 || o->max_tokens > RV_MOMENT_MAX_TOKENS)
-        return RV_FAIL(err, RV_E_INVALID, "moment_max_tokens must be from 0 to %lld, not %lld",
-                       (long long)RV_MOMENT_MAX_TOKENS, (long long)o->max_tokens);
+        return RV_FAIL(err, RV_E_INVALID, "moment_max_tokens must be from 0 to %d, not %lld", RV_MOMENT_MAX_TOKENS,
+                       (long long)o->max_tokens);
     return 0;
 }
 
