@@ -304,6 +304,21 @@ static void check_routing(struct rv_agentdoc_reading *r)
                             "routing.fallback is %s unless told, which is this agent", RV_AGENTDOC_FALLBACK);
 }
 
+/* What a router chooses is the member `agent` of its output: without it each message goes to the fallback. */
+static void check_choice(struct rv_agentdoc_reading *r)
+{
+    const struct rv_node *map = value_of(r, "routing");
+
+    if (r->doc->routes.n == 0 || !map)
+        return;
+    if (!r->doc->structured_output)
+        warn(r, &map->src, "set structured_output: true, with a property `agent`",
+             "routing leads to the fallback alone without structured_output");
+    else if (!r->properties || !rv_node_get(r->properties, "agent"))
+        warn(r, r->properties ? &r->properties->src : &map->src, "add `agent: {type: string, enum: [...]}`",
+             "routing leads to the fallback alone: no property is called \"agent\"");
+}
+
 static void check_together(struct rv_agentdoc_reading *r)
 {
     if (!has_field(r, "name"))
@@ -317,6 +332,7 @@ static void check_together(struct rv_agentdoc_reading *r)
              "structured_output has no effect without properties");
     check_chain(r);
     check_routing(r);
+    check_choice(r);
 }
 
 /* The fields' values into the document; then what holds between them. */

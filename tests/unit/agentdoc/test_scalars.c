@@ -148,6 +148,12 @@ static const struct {
     {HEAD "routing_enabled: null\n", "routing_enabled must not be null"},
     {HEAD "context_token_budget: -1\n", "context_token_budget must be 0 or more, not -1"},
     {HEAD "always_include_last_messages: -1\n", "always_include_last_messages must be 0 or more, not -1"},
+    {HEAD "routing: {agents: [b]}\n",
+     "3:10: warning: agent \"a\": routing leads to the fallback alone without structured_output\n"
+     "  hint: set structured_output: true"},
+    {HEAD "routing: {agents: [b]}\nstructured_output: true\nproperties: {agnt: {type: string}}\n",
+     "5:13: warning: agent \"a\": routing leads to the fallback alone: no property is called \"agent\""},
+    {HEAD "routing: {agents: [b]}\nstructured_output: true\nproperties: {agent: {type: string}}\n", NULL},
     {HEAD "moment_max_inject: 50\n", NULL},
     {HEAD "moment_max_inject: 51\n", "3:20: error: agent \"a\": moment_max_inject must be 50 or less, not 51"},
     {HEAD "moment_max_tokens: \"1048577\"\n", "moment_max_tokens must be 1048576 or less, not 1048577"},
