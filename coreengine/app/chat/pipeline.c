@@ -219,13 +219,14 @@ static bool is_told(const rv_findings *findings, const struct rv_finding *f)
 {
     for (size_t i = 0; i < rv_findings_n(findings); i++) {
         struct rv_finding one = rv_findings_at(findings, i);
-        if (one.src.line == f->src.line && one.src.col == f->src.col && strcmp(one.text, f->text) == 0)
+        bool is_there = f->src.line == 0 || (one.src.line == f->src.line && one.src.col == f->src.col);
+        if (is_there && strcmp(one.text, f->text) == 0)
             return true;
     }
     return false;
 }
 
-/* Reading the document again finds again what was found in it. */
+/* Reading the document again finds again what was found in it, some of it without the place. */
 static void add_new(rv_findings *findings, const rv_findings *more)
 {
     for (size_t i = 0; i < rv_findings_n(more); i++) {
