@@ -356,16 +356,30 @@ static int check_tasks(struct rv_report *r, rv_err **err)
     return rc;
 }
 
-static int check_sessions(struct rv_report *r, rv_err **err)
+static int check_numbers(struct rv_report *r, const char *kind, const char *table, const char *const *numbers, size_t n,
+                         rv_err **err)
 {
-    static const char *const numbers[] = {"total_tokens", "n_messages", "created_us", "updated_us"};
     rv_buf sql = RV_BUF_INIT(RV_SQL_MAX_TEXT);
 
-    rv_buf_puts(&sql, "SELECT 'session \"' || id || '\" has an impossible number' FROM sessions WHERE ");
-    put_bounds(&sql, numbers, RV_COUNT(numbers));
+    rv_buf_printf(&sql, "SELECT '%s \"' || id || '\" has an impossible number' FROM %s WHERE ", kind, table);
+    put_bounds(&sql, numbers, n);
     int rc = look_at(r, &sql, complain, NULL, err);
     rv_buf_fini(&sql);
     return rc;
+}
+
+static int check_sessions(struct rv_report *r, rv_err **err)
+{
+    static const char *const numbers[] = {"total_tokens", "n_messages", "created_us", "updated_us"};
+
+    return check_numbers(r, "session", "sessions", numbers, RV_COUNT(numbers), err);
+}
+
+static int check_api_keys(struct rv_report *r, rv_err **err)
+{
+    static const char *const numbers[] = {"created_us", "expires_us", "used_us", "revoked_us"};
+
+    return check_numbers(r, "API key", "api_keys", numbers, RV_COUNT(numbers), err);
 }
 
 static int look_at_all(struct rv_report *r, rv_err **err)
@@ -376,6 +390,8 @@ static int look_at_all(struct rv_report *r, rv_err **err)
         rc = check_runs(r, err);
     if (rc == 0)
         rc = check_sessions(r, err);
+    if (rc == 0)
+        rc = check_api_keys(r, err);
     if (rc == 0)
         rc = check_tasks(r, err);
     for (size_t i = 0; i < RV_COUNT(looks) && rc == 0; i++)

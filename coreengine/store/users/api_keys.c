@@ -29,6 +29,16 @@ static int check_level(const struct rv_api_key_row *row, rv_err **err)
     return 0;
 }
 
+/* A row with a later time could not be read any more, nor could the list that it is in. */
+static int check_end(const char *kind, int64_t us, rv_err **err)
+{
+    int rc = store_check_time(kind, us, err);
+
+    return rc == 0 && us > RV_STORE_MAX_NUMBER
+               ? RV_FAIL(err, RV_E_INVALID, "%s is behind the year 75000: the store keeps no such time", kind)
+               : rc;
+}
+
 static int check_key(const struct rv_api_key_row *row, const char *tenant, rv_err **err)
 {
     int rc;
@@ -44,7 +54,7 @@ static int check_key(const struct rv_api_key_row *row, const char *tenant, rv_er
         (rc = store_check_text("note", row->note ? row->note : "", RV_API_KEY_MAX_TEXT, err)) < 0 ||
         (rc = store_check_time("the time", row->created_us, err)) < 0)
         return rc;
-    return row->expires_us == 0 ? 0 : store_check_time("the end of the key", row->expires_us, err);
+    return row->expires_us == 0 ? 0 : check_end("the end of the key", row->expires_us, err);
 }
 
 static int fail_none(const char *id, rv_err **err)
@@ -316,7 +326,7 @@ int rv_store_add_login(rv_store *s, const char *hash, const char *key, int64_t n
     if (rc == 0)
         rc = store_check_time("the time", now_us, err);
     if (rc == 0)
-        rc = store_check_time("the end of the login", expires_us, err);
+        rc = check_end("the end of the login", expires_us, err);
     rc = store_enter_write(s, rc, "add login", err);
     if (rc != 0)
         return rc;

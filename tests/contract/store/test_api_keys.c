@@ -255,6 +255,7 @@ static const struct {
     {"k", HASH, "tenant", NULL, "", NULL, T0, 0, RV_E_INVALID},
     {"k", HASH, "tenant", NULL, "", "chat", -1, 0, RV_E_INVALID},
     {"k", HASH, "tenant", NULL, "", "chat", T0, -5, RV_E_INVALID},
+    {"k", HASH, "tenant", NULL, "", "chat", T0, INT64_MAX, RV_E_INVALID}, /* a list with it could not be read */
 };
 START_TEST(what_is_not_a_key_is_refused)
 {

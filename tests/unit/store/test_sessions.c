@@ -193,6 +193,8 @@ static const struct {
     {"UPDATE schemas SET document = 'forged'", "not that of its checksum: n"},
     {"UPDATE schemas SET json_schema = ''", "schema \"n\" has json_schema that is not a JSON object"},
     {"DELETE FROM counters", "the counter of schemas is missing"},
+    {"INSERT INTO api_keys VALUES ('k1', 'h', 'tenant', 't', '', 'chat', '', 1, 0x7fffffffffffffff, 0, 0)",
+     "API key \"k1\" has an impossible number"},
 };
 
 START_TEST(sessions_that_contradict_their_messages_are_found)
