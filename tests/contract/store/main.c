@@ -11,7 +11,7 @@ int main(void)
         tasks_people_suite, tasks_shares_suite,   tasks_random_suite,    schedules_suite,  schedules_random_suite,
         quotas_suite,       api_keys_suite,       quotas_random_suite,   listen_suite,     workers_suite,
         entities_suite,     entities_names_suite, entities_random_suite, moments_suite,    encryption_suite,
-        sealed_suite,       versions_suite};
+        clients_suite,      sealed_suite,         versions_suite};
     static Suite *(*const with_others[])(void) = {tasks_suite, listen_suite, workers_suite};
 
     worlds_begin();

@@ -123,6 +123,7 @@ Suite *workers_suite(void);
 Suite *entities_suite(void);
 Suite *versions_suite(void);
 Suite *encryption_suite(void);
+Suite *clients_suite(void);
 Suite *sealed_suite(void);
 Suite *entities_names_suite(void);
 Suite *entities_random_suite(void);
