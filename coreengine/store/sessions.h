@@ -37,6 +37,9 @@ RV_MUST_CHECK int rv_store_ensure_session(rv_store *s, const struct rv_session_r
  *  RV_E_INVALID: the id. */
 RV_MUST_CHECK int rv_store_get_session(rv_store *s, const struct rv_store_scope *scope, const char *id,
                                        struct rv_session_row *out, rv_err **err);
+/** The same without description and metadata, so that no key is needed: whose it is, and that it is there. */
+RV_MUST_CHECK int rv_store_see_session(rv_store *s, const struct rv_store_scope *scope, const char *id,
+                                       struct rv_session_row *out, rv_err **err);
 /* What it points to is borrowed for the call. */
 struct rv_session_change {
     const char *name, *mode;   /* NULL: as it is */

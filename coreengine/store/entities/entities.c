@@ -445,8 +445,10 @@ static int delete_one(struct sql_store *st, const struct rv_store_scope *scope, 
                       rv_err **err)
 {
     struct rv_entity_found found;
-    int rc = entity_see(st, scope, c->kind, c->id, &found, err);
 
+    st->as_kept = true; /* what goes need not be decrypted: it may be damaged, or its key lost */
+    int rc = entity_see(st, scope, c->kind, c->id, &found, err);
+    st->as_kept = false;
     if (rc == 0)
         rc = entity_check_owner(scope, found.tenant, found.user, err);
     if (rc == 0)

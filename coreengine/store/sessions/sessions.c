@@ -330,8 +330,9 @@ int rv_store_ensure_session(rv_store *s, const struct rv_session_row *fresh, str
     return rc;
 }
 
-int rv_store_get_session(rv_store *s, const struct rv_store_scope *scope, const char *id, struct rv_session_row *out,
-                         rv_err **err)
+/* as_kept: what may be encrypted is left out. */
+static int get(rv_store *s, const struct rv_store_scope *scope, const char *id, bool as_kept,
+               struct rv_session_row *out, rv_err **err)
 {
     struct rv_store_scope sc;
     struct found_session found;
@@ -341,7 +342,13 @@ int rv_store_get_session(rv_store *s, const struct rv_store_scope *scope, const 
 
     if (rc != 0)
         return rc;
+    s->sql->as_kept = as_kept;
     rc = store_session_see(s->sql, &sc, id, &stmt, &found, err);
+    s->sql->as_kept = false;
+    if (as_kept) {
+        found.row.description = NULL;
+        found.row.metadata = found.row.shown_metadata = RV_STR_LIT("{}");
+    }
     if (rc == 0)
         rc = copy(&found.row, &row, err);
     sql_done(stmt);
@@ -351,6 +358,18 @@ int rv_store_get_session(rv_store *s, const struct rv_store_scope *scope, const 
     else
         rv_session_row_fini(&row);
     return rc;
+}
+
+int rv_store_get_session(rv_store *s, const struct rv_store_scope *scope, const char *id, struct rv_session_row *out,
+                         rv_err **err)
+{
+    return get(s, scope, id, false, out, err);
+}
+
+int rv_store_see_session(rv_store *s, const struct rv_store_scope *scope, const char *id, struct rv_session_row *out,
+                         rv_err **err)
+{
+    return get(s, scope, id, true, out, err);
 }
 
 static int change_session(struct sql_store *st, const struct rv_store_scope *scope, const char *id,
@@ -410,8 +429,10 @@ static int delete_session(struct sql_store *st, const struct rv_store_scope *sco
                           rv_err **err)
 {
     struct found_session found = {0};
-    int rc = store_session_see_own(st, scope, id, &found, err);
 
+    st->as_kept = true; /* what goes need not be decrypted: it may be damaged, or its key lost */
+    int rc = store_session_see_own(st, scope, id, &found, err);
+    st->as_kept = false;
     if (rc == 0) {
         rv_sql_stmt *stmt = sql_use(st, SQL_DELETE_SESSION);
         sql_int(stmt, 1, found.key);

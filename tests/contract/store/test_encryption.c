@@ -67,6 +67,35 @@ START_TEST(without_its_key_or_with_another_a_row_is_refused)
 }
 END_TEST
 
+/* Who has lost a key can still delete what cannot be read any more. */
+START_TEST(what_is_deleted_needs_no_key)
+{
+    struct world world, *w = &world;
+    struct rv_session_row row = {0};
+
+    world_open(w, _i);
+    use_keys(w, ONE);
+    set_mode(w, RV_ENCRYPTION_PLATFORM);
+    say(w, "s1", "the plain words");
+    json_object *patch = tree("{\"k\":1}");
+    OK(rv_store_merge_metadata(w->s, &unowned, &(struct rv_entity_target){"sessions", "s1", T0},
+                               &(struct rv_metadata_change){.members = patch}, NULL, &w->err));
+    json_object_put(patch);
+    json_object *entity = put_one(w, &ada, "resources", ROW, T0);
+    const char *id = json_object_get_string(json_object_object_get(entity, "id"));
+    use_keys(w, "");
+    FAILS(RV_E_DENIED, rv_store_get_session(w->s, &unowned, "s1", &row, &w->err));
+    OK(rv_store_see_session(w->s, &unowned, "s1", &row, &w->err));
+    ck_assert_str_eq(row.metadata.ptr, "{}");
+    rv_session_row_fini(&row);
+    OK(rv_store_delete_session(w->s, &unowned, "s1", T0 + 1, &w->err));
+    FAILS(RV_E_NOT_FOUND, rv_store_see_session(w->s, &unowned, "s1", &row, &w->err));
+    OK(rv_store_delete_entity(w->s, &ada, &(struct rv_entity_target){"resources", id, T0 + 1}, &w->err));
+    json_object_put(entity);
+    world_close(w);
+}
+END_TEST
+
 static void add_task(struct world *w, const char *id, const char *tenant, int64_t priority)
 {
     struct rv_new_task task = new_task(id);
@@ -422,6 +451,7 @@ Suite *encryption_suite(void)
     ADD(tc, nothing_is_encrypted_unless_it_is_asked_for);
     ADD(tc, a_message_is_ciphertext_and_reads_as_it_was);
     ADD(tc, without_its_key_or_with_another_a_row_is_refused);
+    ADD(tc, what_is_deleted_needs_no_key);
     ADD(tc, a_claim_passes_over_tasks_that_it_has_no_key_for);
     ADD(tc, a_changed_byte_is_refused);
     ADD(tc, a_text_of_another_row_or_column_is_refused);
