@@ -1,6 +1,6 @@
-/* Values compared: numbers, and equal items of an array. Integers and floats compared by value. long double holds every
- * int64, uint64 and double exactly on the machines that matter (64 bits of mantissa or more); elsewhere only neighbours
- * above 2^53 blur. */
+/* Values compared: numbers, and equal items of an array. Integers and floats are compared by value, and numbers that
+ * are equal in binary by their texts. long double holds every int64, uint64 and double exactly on the machines that
+ * matter (64 bits of mantissa or more). */
 #include <float.h>
 #include <json-c/linkhash.h>
 #include <math.h>
@@ -35,13 +35,6 @@ bool tools_schema_is_integral(json_object *v)
         return false;
     d = json_object_get_double(v);
     return isfinite(d) && d == trunc(d);
-}
-
-int tools_schema_number_cmp(json_object *a, json_object *b)
-{
-    long double x = value_of(a), y = value_of(b);
-
-    return (x > y) - (x < y);
 }
 
 /* A number as its text has it: digits times a power of ten. */
@@ -79,6 +72,36 @@ static bool read_decimal(json_object *v, struct decimal *d)
     fits = fits && text.rc == 0;
     rv_buf_fini(&text);
     return fits;
+}
+
+static int magnitude_cmp(const struct decimal *x, const struct decimal *y)
+{
+    int64_t tens_x = x->exponent + (int64_t)x->n, tens_y = y->exponent + (int64_t)y->n;
+
+    if (x->n == 0 || y->n == 0)
+        return (x->n > 0) - (y->n > 0);
+    if (tens_x != tens_y)
+        return tens_x > tens_y ? 1 : -1;
+    for (size_t i = 0; i < x->n || i < y->n; i++) {
+        int a = i < x->n ? x->digits[i] : 0, b = i < y->n ? y->digits[i] : 0;
+        if (a != b)
+            return a > b ? 1 : -1;
+    }
+    return 0;
+}
+
+int tools_schema_number_cmp(json_object *a, json_object *b)
+{
+    long double x = value_of(a), y = value_of(b);
+    struct decimal dx, dy;
+
+    if (x != y)
+        return x > y ? 1 : -1;
+    /* Two whole numbers of 64 bits are equal; others may only be too near for their binary form. */
+    if ((json_object_is_type(a, json_type_int) && json_object_is_type(b, json_type_int)) || !read_decimal(a, &dx) ||
+        !read_decimal(b, &dy))
+        return 0;
+    return x < 0 ? magnitude_cmp(&dy, &dx) : magnitude_cmp(&dx, &dy);
 }
 
 /* Exactly, by the texts of both. False where they are longer than any that people write. */
