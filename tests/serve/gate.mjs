@@ -32,6 +32,8 @@ const as = (k) => ({...bearer(k), 'x-agent-schema-name': 'boss'})
 equal((await call(server, 'POST', `/chat/${id}`, body, as(ada))).status, 200, 'a turn of ada')
 equal((await call(server, 'GET', '/sessions', undefined, bearer(ada))).json.map((s) => s.user_id), ['ada'], 'she sees her session')
 equal((await call(server, 'GET', '/sessions', undefined, bearer(ben))).json, [], 'ben does not')
+const intruder = await call(server, 'POST', `/chat/${id}`, {...body, runId: 'o'}, as(all))
+equal([intruder.status, intruder.json.detail.startsWith(`session "${id}" is of user "ada" (`)], [409, true], 'an operator begins no other session of that id')
 const run = (await call(server, 'POST', '/runs', {pipeline: 'hooks', input: 'hi', wait: true}, bearer(ada))).json
 equal(run.result.user_id, 'ada', 'the run is hers')
 const bens = (await call(server, 'POST', '/runs', {pipeline: 'hooks', input: 'hi', wait: true}, bearer(ben))).json
