@@ -126,13 +126,30 @@ static int check_new(const struct srv_turn_ask *a, rv_err **err)
     return 0;
 }
 
+/* Ids of clients are as the path of p8 wants them; a session that is there may have another, of the command line. */
+static int check_chat_id(struct srv_call *c, rv_err **err)
+{
+    struct rv_session_row row;
+    rv_err *cause = NULL;
+
+    if (rv_uuid_read(rv_str_of(c->args[0]), NULL))
+        return 0;
+    int rc = rv_store_get_session(c->store, &c->app.scope, c->args[0], &row, &cause);
+    if (rc == 0)
+        rv_session_row_fini(&row);
+    else if (rc != RV_E_NOT_FOUND && rc != RV_E_INVALID)
+        return rv_err_pass(err, cause);
+    rv_err_free(cause);
+    return rc == 0 ? 0 : RV_FAIL(err, RV_E_INVALID, "Invalid chat_id: must be a valid UUID, got '%.80s'", c->args[0]);
+}
+
 int srv_chat_agui(struct srv_call *c, rv_err **err)
 {
     struct srv_turn_ask *a;
+    int rc = check_chat_id(c, err);
 
-    if (!rv_uuid_read(rv_str_of(c->args[0]), NULL)) /* ids of clients, as the path of p8 wants them */
-        return RV_FAIL(err, RV_E_INVALID, "Invalid chat_id: must be a valid UUID, got '%.80s'", c->args[0]);
-    int rc = new_ask(c, RV_PROTOCOL_AGUI, &a, err);
+    if (rc == 0)
+        rc = new_ask(c, RV_PROTOCOL_AGUI, &a, err);
     if (rc < 0)
         return rc;
     rc = srv_call_dup_arg(c, 0, &a->session, err);

@@ -131,7 +131,7 @@ export class Talk extends EventTarget {
     this.abort = new AbortController()
     const body = {threadId: this.id, runId: uuid(), protocolVersion: '1.0', state: {}, tools: [], context: [], forwardedProps: {}, messages: [], ...more}
     turn.heard = false
-    await stream('POST', `/chat/${this.id}`, {
+    await stream('POST', `/chat/${encodeURIComponent(this.id)}`, {
       body,
       headers: this.agent ? {'x-agent-schema-name': this.agent} : {},
       signal: this.abort.signal,
