@@ -79,6 +79,12 @@ const last = randomUUID()
 const late = say(server, last, body(last, 'wipe it slowly'))
 await begun
 await cancelled(await newest(), 'a turn that began to wait then does not wait on')
+begun = once(came, 'asked')
+const gone = randomUUID()
+const heard = say(server, gone, body(gone, 'wait'))
+await begun
+await call(server, 'DELETE', `/sessions/${gone}`)
+equal(events(await heard).at(-1).outcome, {type: 'cancelled'}, 'nor is a turn a failure whose session is deleted')
 await late
 w = await ask(server, 'wipe it twice')
 begun = once(came, 'asked')

@@ -70,18 +70,25 @@ static int look(void *self, const struct rv_message *m, rv_err **err)
     return read_finish(m, &k->is_cut_off, err);
 }
 
+/* *found false: none was kept, as of a turn whose session was deleted while it was under way. */
 static int kept_text(rv_chat *chat, bool *found, bool *is_cut_off, rv_err **err)
 {
+    rv_err *cause = NULL;
     struct rv_store_scope scope = chat_scope(chat);
     const struct rv_message_filter newest = {.newest_first = true, .for_agents = true};
     struct kept k = {.run_id = chat->run_id, .text = &chat->text, .id = chat->answer_id};
 
     int rc = rv_store_read_messages(chat->opts.store, &scope, &(const struct rv_messages_of){chat->session_id, &newest},
-                                    look, &k, err);
+                                    look, &k, &cause);
+    if (rc == RV_E_NOT_FOUND) {
+        rv_err_free(cause);
+        cause = NULL;
+        rc = 0;
+    }
     if (rc == 0)
-        rc = rv_buf_check(&chat->text, "an answer", err);
+        rc = rv_buf_check(&chat->text, "an answer", &cause);
     if (rc < 0)
-        return rc;
+        return rv_err_pass(err, cause);
     *found = k.found;
     *is_cut_off = k.is_cut_off;
     return 0;
