@@ -101,14 +101,35 @@ static int call_model(rv_exec *x, struct call *c, struct rv_effect *e, rv_err **
 
 /* --- capabilities --- */
 
+/* Of a call of a model; NULL: there is no such role. */
+static const struct rv_model_config *role_of(const rv_exec *x, const struct rv_effect *e)
+{
+    return rv_pipeline_find_model(e->pipeline ? e->pipeline : x->opts.pipeline, rv_str_of(e->name));
+}
+
 /* The entry that is called: of a model role, its provider. */
 static const char *entry_of(const rv_exec *x, const struct rv_effect *e)
 {
     if (e->kind != RV_EFFECT_CALL_LLM)
         return e->name;
-    const struct rv_pipeline *p = e->pipeline ? e->pipeline : x->opts.pipeline;
-    const struct rv_model_config *model = rv_pipeline_find_model(p, rv_str_of(e->name));
+    const struct rv_model_config *model = role_of(x, e);
     return model ? model->provider : "";
+}
+
+/* What a provider is told: the request, and the keys of its role that are its own. They may be secrets, so that they
+ * are in no journal and no recording of the request. */
+static rv_str args_of(const rv_exec *x, const struct rv_effect *e, rv_buf *text)
+{
+    const rv_str request = {e->request, e->request_len};
+    const struct rv_model_config *model = e->kind == RV_EFFECT_CALL_LLM ? role_of(x, e) : NULL;
+
+    if (!model || !model->options)
+        return request;
+    rv_buf_add(text, request.ptr, request.len - 1); /* an object that has members */
+    rv_buf_puts(text, ",\"settings\":");
+    rv_json_write(model->options, text);
+    rv_buf_putc(text, '}');
+    return rv_buf_str(text);
 }
 
 /* The call has ended: take over its answer. */
@@ -144,9 +165,10 @@ static struct rv_plugin_work *new_work(rv_exec *x, struct call *c, const struct 
     const struct rv_envelope *env = rv_run_envelope(x->run);
     const struct rv_envelope_fields *f = rv_envelope_fields(env);
     char *context = engine_call_context(c);
+    RV_AUTO(rv_buf_fini) rv_buf text = RV_BUF_INIT(e->request_len + RV_JSON_MAX_BYTES);
     const struct rv_plugin_call what = {.kind = e->kind == RV_EFFECT_CALL_LLM ? RV_NAME_PROVIDER : e->entry,
                                         .name = entry_of(x, e),
-                                        .args = {e->request, e->request_len},
+                                        .args = args_of(x, e, &text),
                                         .run_id = f->envelope_id,
                                         .call_id = e->call_id,
                                         .stage = x->opts.pipeline->agents[c->stage].name,
@@ -157,7 +179,8 @@ static struct rv_plugin_work *new_work(rv_exec *x, struct call *c, const struct 
                                         .timeout_ms =
                                             c->deadline_us ? (c->deadline_us - c->started_us) / RV_US_PER_MS : 0,
                                         .on_emit = engine_pool_take_piece};
-    struct rv_plugin_work *w = context ? rv_plugin_work_new(x->opts.plugins, &what, entry_done, c) : NULL;
+    struct rv_plugin_work *w =
+        context && text.rc == 0 ? rv_plugin_work_new(x->opts.plugins, &what, entry_done, c) : NULL;
 
     free(context);
     return w;

@@ -254,6 +254,21 @@ PROVIDER(args)
     return call->reply(call, call->args);
 }
 
+/* Says what its role has for it. */
+PROVIDER(knows)
+{
+    const char *settings = rv_cap_get(call->args, "settings");
+    struct rv_cap_out out = RV_CAP_OUT;
+    int64_t mine = 0;
+    char key[20];
+
+    if (rv_cap_str(rv_cap_get(settings, "api_key"), key, sizeof key) < 0 ||
+        rv_cap_int(rv_cap_get(settings, "mine.0"), &mine) < 0)
+        return call->fail(call, "ExecutionError", call->args);
+    rv_cap_put_strf(&out, "text", "%s and %d", key, (int)mine);
+    return rv_cap_reply(call, &out);
+}
+
 /* Tells whether it was given the picture. */
 PROVIDER(sees)
 {
@@ -296,6 +311,7 @@ static const struct rv_cap_entry entries[] = {
     ROW(hangs),
     ROW(forges),
     ROW(args),
+    ROW(knows),
     {RV_CAP_TOOL, "tool", "{}", tool},
     RV_CAP_END,
 };

@@ -113,7 +113,7 @@ const struct rv_pipeline *talks_capability(struct talks *a, const char *name, bo
 
     must(rv_plugins_load(a->plugins, &which, &err), err, name);
     snprintf(text, sizeof text,
-             "name: talk\nexecution: {%s}\nmodels: {default: \"%s\"}\n"
+             "name: talk\nexecution: {%s}\nmodels: {default: %s}\n"
              "agents: [{name: ask, has_llm: true, model_role: default, output_mode: text}]\n",
              execution, model);
     return load(a, text);

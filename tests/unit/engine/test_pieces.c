@@ -115,6 +115,24 @@ START_TEST(pieces_of_a_worker_come_before_its_answer)
 }
 END_TEST
 
+/* What a role has for its provider reaches that, and no recording. */
+START_TEST(a_provider_gets_the_keys_of_its_role)
+{
+    struct talk t = {0};
+    struct talks all;
+
+    talks_init(&all, nothing, 1);
+    const struct rv_pipeline *p =
+        talks_capability(&all, "models", _i == 1, "{model: 'models.knows:x', api_key: hush, options: {mine: [7]}}", "");
+    ck_assert_str_eq(talk_whole(&all, &t, p), "completed");
+    ck_assert_msg(strstr(rv_buf_cstr(&t.heard), "hush and 7"), "%s", rv_buf_cstr(&t.heard));
+    ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&t.payloads), "\"provider\":\"models.knows\""));
+    ck_assert_ptr_null(strstr(rv_buf_cstr(&t.payloads), "settings"));
+    talk_fini(&t);
+    talks_fini(&all);
+}
+END_TEST
+
 /* The words that echo streams are the answer that it gives. */
 START_TEST(echo_streams_what_it_answers)
 {
@@ -223,6 +241,7 @@ Suite *pieces_suite(void)
     TCase *tc = tcase_create("pieces");
 
     tcase_add_loop_test(tc, pieces_of_a_worker_come_before_its_answer, 0, RV_COUNT(rows));
+    tcase_add_loop_test(tc, a_provider_gets_the_keys_of_its_role, 0, 2);
     tcase_add_loop_test(tc, echo_streams_what_it_answers, 0, 2);
     tcase_add_test(tc, only_a_provider_that_says_so_gets_attachments);
     tcase_add_test(tc, runs_hear_their_own_pieces);

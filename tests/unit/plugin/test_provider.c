@@ -277,7 +277,7 @@ START_TEST(providers_are_listed_and_known_by_capability_and_name)
     size_t n = 0;
 
     names = known.list(known.self, RV_NAME_PROVIDER, &n);
-    ck_assert_uint_eq(n, 31);
+    ck_assert_uint_eq(n, 32);
     ck_assert_str_eq(names[0], "models.after_failure");
     info = catalog.entry(catalog.self, RV_NAME_PROVIDER, RV_STR_LIT("models.good"));
     ck_assert_ptr_nonnull(info);
@@ -287,7 +287,7 @@ START_TEST(providers_are_listed_and_known_by_capability_and_name)
     rv_plugins_write_json(p, &w);
     ck_assert_int_eq(rv_json_parse(rv_buf_str(&text), NULL, &all, NULL), 0);
     list = rv_json_get_arr(json_object_array_get_idx(all, 0), "providers");
-    ck_assert_uint_eq(json_object_array_length(list), 31);
+    ck_assert_uint_eq(json_object_array_length(list), 32);
     ck_assert(
         rv_str_is(rv_json_str(json_object_object_get(json_object_array_get_idx(list, 0), "name")), "models.good"));
     json_object_put(all);
