@@ -369,7 +369,8 @@ int64_t rv_otlp_read_answer(rv_str body, rv_buf *says)
     json_object *root = NULL;
     int64_t n = 0;
 
-    RV_IGNORE(rv_json_try_parse(body, NULL, &root, NULL), "what cannot be read is shown as it is");
+    if (rv_json_try_parse(body, NULL, &root, RV_CODE_ONLY("it fails without memory only")) < 0)
+        return 0;
     json_object *partial = root ? rv_json_get_obj(root, "partialSuccess") : NULL;
     if (partial) {
         n = count_of(partial, "rejectedSpans") + count_of(partial, "rejectedDataPoints");

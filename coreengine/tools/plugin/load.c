@@ -109,10 +109,11 @@ void rv_plugins_report_crashes(void)
     const struct sigaction names = {.sa_handler = on_crash};
     struct sigaction before;
 
+    if (atexit(on_exit_of_process) != 0)
+        return; /* memory is short: the process says so elsewhere */
     for (size_t i = 0; i < RV_COUNT(numbers); i++)
         if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
             sigaction(numbers[i], &names, NULL);
-    RV_IGNORE(atexit(on_exit_of_process), "without memory for it, such an end is not told");
 }
 
 static int call_entry_point(struct rv_plugin *pl, const struct rv_cap_desc **out, rv_err **err)
