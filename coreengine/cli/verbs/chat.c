@@ -274,7 +274,9 @@ static int attach_files(struct rv_cli_chat *c, rv_err **err)
     int rc = cli_values(c->cli, "attach", files, RV_COUNT(files), &n, err);
 
     for (size_t i = 0; i < n && rc == 0; i++)
-        rc = cli_chat_attach(c, files[i], &text, err);
+        rc = files[i][0] && strcmp(files[i], "-") != 0 /* those are words of the prompt */
+                 ? cli_chat_attach(c, files[i], &text, err)
+                 : cli_usage(c->cli, err, "--attach takes the path of a file, not \"%s\"", files[i]);
     if (rc == 0 && told)
         cli_err(rv_buf_str(&text));
     rv_buf_fini(&text);
