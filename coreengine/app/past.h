@@ -268,9 +268,9 @@ struct rv_app_fork {
 };
 /** The new run is kept in the store; rv_app_continue() with RV_APP_RECOVER runs it. RV_E_NOT_FOUND: there is no such
  *  step; RV_E_STATE: other stages of its batch or its group were still running; RV_E_DENIED: the changed state is
- * another user's. */
-RV_MUST_CHECK int rv_app_fork(rv_store *store, const struct rv_store_scope *scope, const char *word,
-                              struct rv_app_fork *fork, rv_err **err);
+ * another user's; RV_E_QUOTA: its user may begin no run now. */
+RV_MUST_CHECK int rv_app_fork(const struct rv_app *app, rv_store *store, const char *word, struct rv_app_fork *fork,
+                              rv_err **err);
 /** Check that a state with that user_id belongs to the user of the scope. RV_E_DENIED: it does not. */
 RV_MUST_CHECK int rv_app_check_user(const struct rv_store_scope *scope, const char *user_id, rv_err **err);
 

@@ -582,7 +582,7 @@ int srv_run_fork(struct srv_call *c, rv_err **err)
     if (rc < 0)
         return rc;
     rv_run_row_fini(&row);
-    rc = rv_app_fork(c->store, &c->app.scope, c->args[0], &fork, err);
+    rc = rv_app_fork(&c->app, c->store, c->args[0], &fork, err);
     if (rc == 0)
         rc = rv_app_enqueue(c->store, &c->app.scope, fork.id, NULL, NULL, err);
     if (rc == 0)

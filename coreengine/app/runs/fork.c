@@ -1,4 +1,5 @@
 /* Another run, from the state behind a step of a run of the store. */
+#include "coreengine/app/app_internal.h"
 #include "coreengine/app/past.h"
 
 #include <string.h>
@@ -180,8 +181,30 @@ static int changed_state(const struct rv_app_fork *fork, rv_str text, json_objec
     return rc;
 }
 
-static int make_run(rv_store *store, const struct rv_app_past *p, const struct saved *from, json_object *state,
-                    rv_err **err)
+/* It counts as any run that begins. */
+static int keep(const struct rv_app *app, rv_store *store, const struct rv_journal_start *start, rv_err **err)
+{
+    struct rv_app_limits limits = {.again_us = 0};
+    rv_quotas *quotas = NULL;
+
+    int rc = rv_app_quotas_open(app, &quotas, err);
+    if (rc < 0)
+        return rc;
+    app_limits_set(&limits, quotas, start->tenant, rv_envelope_user(start->env));
+    do {
+        rc = rv_store_begin(store, err);
+        int made = rc < 0 ? rc : app_limits_count(&limits, store, RV_QUOTA_RUNS, start->now_us, app->log, err);
+        if (made == 0)
+            made = rv_journal_create(store, start, NULL, err);
+        if (rc == 0)
+            rc = rv_store_end(store, made, err);
+    } while (rc < 0 && rv_store_wait_again(store, err));
+    rv_quotas_free(quotas);
+    return rc;
+}
+
+static int make_run(const struct rv_app *app, rv_store *store, const struct rv_app_past *p, const struct saved *from,
+                    json_object *state, rv_err **err)
 {
     struct rv_journal_start start = {
         .tenant = p->row.tenant,
@@ -210,28 +233,27 @@ static int make_run(rv_store *store, const struct rv_app_past *p, const struct s
     if (rc == 0 && conversation)
         rc = rv_journal_tell_again(store, &p->scope, conversation, err);
     if (rc == 0)
-        rc = rv_journal_create(store, &start, NULL, err);
+        rc = keep(app, store, &start, err);
     rv_journal_begin_fini(&start.begin);
     rv_envelope_free(env);
     return rc;
 }
 
-int rv_app_fork(rv_store *store, const struct rv_store_scope *scope, const char *word, struct rv_app_fork *fork,
-                rv_err **err)
+int rv_app_fork(const struct rv_app *app, rv_store *store, const char *word, struct rv_app_fork *fork, rv_err **err)
 {
     struct rv_app_past p;
     struct saved saved;
     json_object *state = NULL;
 
     rv_id_make(rv_rand_system(), "env_", fork->id);
-    int rc = rv_app_past_open(store, scope, word, &p, err);
+    int rc = rv_app_past_open(store, &app->scope, word, &p, err);
     if (rc < 0)
         return rc;
     rc = saved_read(store, &p, fork->step, &saved, err);
     if (rc == 0) {
         rc = changed_state(fork, rv_buf_str(&saved.state), &state, err);
         if (rc == 0)
-            rc = make_run(store, &p, &saved, state, err);
+            rc = make_run(app, store, &p, &saved, state, err);
         json_object_put(state);
         saved_fini(&saved);
     }

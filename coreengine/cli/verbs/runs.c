@@ -206,7 +206,7 @@ static int fork_run(struct rv_cli *cli, rv_err **err)
         return cli_usage(cli, err, "`reeve runs fork` needs --at STEP; `reeve runs show` has the numbers");
     int rc = cli_int(cli, "at", 0, INT64_MAX, &fork.step, err);
     if (rc == 0)
-        rc = rv_app_fork(cli->store, &cli->app.scope, cli->words[0], &fork, err);
+        rc = rv_app_fork(&cli->app, cli->store, cli->words[0], &fork, err);
     if (rc < 0)
         return rc;
     if (cli_flag(cli, "queue")) {
