@@ -47,7 +47,7 @@ static int read_count(const char *key, json_object *value, int64_t max, bool may
     }
     if (!rv_json_is_int(value))
         return RV_FAIL(err, RV_E_INVALID, "history option \"%s\" must be an integer, not %s", key,
-                       rv_json_type_text(value));
+                       json_object_is_type(value, json_type_int) ? "one beyond 64 bits" : rv_json_type_text(value));
     int64_t n = json_object_get_int64(value);
     if (n < 0 || n > max)
         return RV_FAIL(err, RV_E_INVALID, "history option \"%s\" is out of range", key);

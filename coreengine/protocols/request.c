@@ -147,6 +147,9 @@ int req_int(struct req *q, json_object *obj, const char *key, const struct req_i
     if (!value)
         return 0;
     size_t mark = req_enter(q, key);
+    if (!rv_json_is_int(value) && json_object_is_type(value, json_type_int)) /* beyond 64 bits */
+        return req_wrong(q, "must be %lld to %lld, and is %s", (long long)range->min, (long long)range->max,
+                         json_object_get_string(value));
     if (!rv_json_is_int(value))
         return req_wrong_type(q, value, "an integer");
     *out = json_object_get_int64(value);

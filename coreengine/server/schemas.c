@@ -297,7 +297,7 @@ int srv_agent_version(struct srv_call *c, rv_err **err)
                                            take_version, &t, err);
 
     if (rc >= 0 && (t.wanted < 1 || t.n < t.wanted))
-        return RV_FAIL(err, RV_E_NOT_FOUND, "the agent has %lld versions, numbered from 1, oldest first",
-                       (long long)t.n);
+        return RV_FAIL(err, RV_E_NOT_FOUND, "the agent has %lld %s, numbered from 1, oldest first", (long long)t.n,
+                       t.n == 1 ? "version" : "versions");
     return rc < 0 ? rc : 0;
 }

@@ -110,7 +110,8 @@ static int check_number(const struct rv_kind_field *f, json_object *v, rv_err **
     if (f->type == RV_KIND_REAL)
         return rv_json_is_number(v) ? 0 : fail_type(f->name, "number", v, err);
     if (!rv_json_is_int(v))
-        return RV_FAIL(err, RV_E_INVALID, "%s must be an integer, not %s", f->name, rv_json_type_text(v));
+        return RV_FAIL(err, RV_E_INVALID, "%s must be an integer, not %s", f->name,
+                       json_object_is_type(v, json_type_int) ? "one beyond 64 bits" : rv_json_type_text(v));
     n = json_object_get_int64(v);
     if ((f->least || f->greatest) && (n < f->least || n > f->greatest))
         return f->greatest == INT64_MAX ? RV_FAIL(err, RV_E_INVALID, "%s is %lld, less than %lld", f->name,

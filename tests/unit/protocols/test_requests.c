@@ -289,6 +289,8 @@ static const struct {
     {RV_PROTOCOL_OPENAI, "{\"n\":2,\"messages\":[]}", RV_E_INVALID, "n", "must be 1"},
     {RV_PROTOCOL_OPENAI, "{\"temperature\":3,\"messages\":[]}", RV_E_INVALID, "temperature",
      "must be 0 to 2, and is 3"},
+    {RV_PROTOCOL_OPENAI, "{\"max_tokens\":9223372036854775808,\"messages\":[]}", RV_E_INVALID, "max_tokens",
+     "must be 1 to 10000000, and is 9223372036854775808"},
     {RV_PROTOCOL_OPENAI, "{\"max_tokens\":0,\"messages\":[]}", RV_E_INVALID, "max_tokens", "must be 1 to"},
     {RV_PROTOCOL_OPENAI, "{\"stream\":\"yes\",\"messages\":[]}", RV_E_INVALID, "stream", "must be true or false"},
     {RV_PROTOCOL_OPENAI, "{\"tools\":[{\"type\":\"web_search\"}],\"messages\":[]}", RV_E_INVALID, "tools[0].type",
