@@ -269,6 +269,26 @@ static void read_options(struct model_read *m, const struct rv_node *map)
         read_option(m, options->keys[i], options->items[i]);
 }
 
+bool config_is_of_capability(const struct rv_model_config *model)
+{
+    return model->provider && strchr(model->provider, '.');
+}
+
+/* Calls of a capability's provider are made once, by its function: what reeve does about HTTP has no effect there. */
+static void warn_of_http_keys(struct model_read *m, const struct rv_node *map)
+{
+    static const char *const keys[] = {"fallback",       "max_request_bytes",   "max_attempts",     "max_retry_wait_ms",
+                                       "max_concurrent", "requests_per_minute", "tokens_per_minute"};
+
+    for (size_t i = 0; i < map->n && config_is_of_capability(m->out); i++)
+        for (size_t k = 0; k < RV_COUNT(keys); k++)
+            if (rv_str_is(map->keys[i]->text, keys[k]))
+                rv_keys_add_finding(m->reader, RV_SEVERITY_WARNING, &map->keys[i]->src,
+                                    k == 0 ? "max_retries of the stage asks it again, and error_next leads elsewhere"
+                                           : "the capability has to see to it itself",
+                                    "reeve does not keep to %s where a capability's provider answers", keys[k]);
+}
+
 static void read_mapping(struct model_read *m, const struct rv_node *map)
 {
     struct raw_model raw = {.model = *m->out};
@@ -303,6 +323,7 @@ static void read_mapping(struct model_read *m, const struct rv_node *map)
                             "model is required");
     }
     read_options(m, map);
+    warn_of_http_keys(m, map);
 }
 
 static const struct rv_chosen_model *find_chosen(const struct rv_pipeline_opts *opts, const char *role)

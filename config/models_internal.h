@@ -44,5 +44,7 @@ struct raw_model {
 };
 /** Is that one of the keys whose values go to the provider? */
 bool config_model_key_is_sent(rv_str name);
+/** Is its provider an entry of a capability? Such names have a point. */
+bool config_is_of_capability(const struct rv_model_config *model);
 
 #endif

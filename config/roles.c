@@ -45,6 +45,11 @@ static void resolve(struct rv_loader *l, struct rv_model_config *m)
             rv_findings_add(l->findings, RV_SEVERITY_ERROR, &list->srcs[i], NULL,
                             "model \"%s\": it cannot be its own fallback", m->role);
         } else if (other) {
+            if (config_is_of_capability(other) && !config_is_of_capability(m))
+                rv_findings_add(l->findings, RV_SEVERITY_WARNING, &list->srcs[i],
+                                "leave it out; error_next of a stage can lead to one that asks it",
+                                "model \"%s\": its fallback \"%s\" is not asked: a capability answers for it", m->role,
+                                other->role);
             list->items[kept] = list->items[i];
             list->srcs[kept] = list->srcs[i];
             m->fallback_models[kept++] = other;

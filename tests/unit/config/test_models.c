@@ -43,6 +43,14 @@ static const struct {
      "fallback: [a]}}\n",
      "t.yaml:2:107: error: model \"c\": its fallback \"a\" leads back to it\n  hint: leave one of them out\n"},
     {"name: x\nmodels: {a: {model: 'p:m', fallback: [c, b]}, b: {model: 'p:n', fallback: [c]}, c: 'p:o'}\n", ""},
+    {"name: x\nmodels: {a: {model: 'p:m', fallback: [b]}, b: 'c.p:n', d: {model: 'c.p:m', fallback: [b], max_attempts: "
+     "2, base_url: u}}\n",
+     "t.yaml:2:39: warning: model \"a\": its fallback \"b\" is not asked: a capability answers for it\n"
+     "  hint: leave it out; error_next of a stage can lead to one that asks it\n"
+     "t.yaml:2:76: warning: model \"d\": reeve does not keep to fallback where a capability's provider answers\n"
+     "  hint: max_retries of the stage asks it again, and error_next leads elsewhere\n"
+     "t.yaml:2:91: warning: model \"d\": reeve does not keep to max_attempts where a capability's provider answers\n"
+     "  hint: the capability has to see to it itself\n"},
     /* a budget */
     {"name: x\nbudget: 1\n", "t.yaml:2:9: error: pipeline \"x\": budget must be a map, not integer 1\n"
                              "  hint: write a map: {usd: 1}\n"},
