@@ -107,7 +107,7 @@ static void lose_as_told(struct srv_export *e)
     RV_AUTO(rv_buf_fini) rv_buf says = RV_BUF_INIT(MAX_READ);
     const bool is_taken = e->status >= 200 && e->status < 300;
     size_t n = (size_t)rv_otlp_read_answer(rv_buf_str(&e->answer), &says);
-    const char *why = says.len > 0 ? rv_buf_cstr(&says) : "the collector does not say why";
+    const char *why = says.rc == 0 && says.len > 0 ? rv_buf_cstr(&says) : "the collector does not say why";
 
     if (!is_taken)
         lose(e, why);
