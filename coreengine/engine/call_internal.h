@@ -10,11 +10,15 @@
 #define RV_NOWHERE          SIZE_MAX /* place of a call that is in no queue */
 
 struct call;
+enum call_more { CALL_MORE_YES, CALL_MORE_NO, CALL_MORE_LATER };
 /* Something that is released together with a call. */
 struct call_hold {
     void (*release)(struct call *c);
+    /* May a call that was made send another request? It counts as the call did. NO: *why (the caller's) says why.
+     * LATER: ask again when the call is due. */
+    enum call_more (*more)(struct call *c, rv_err **why);
     bool counts_charges;  /* it is settled once: no request may be repeated that may have been charged for */
-    bool counts_requests; /* each but the first asks engine_quota_more() */
+    bool counts_requests; /* each but the first asks for `more` */
 };
 /* Something that will happen to a run: an answer, a timer, a part of a stream, an answer of a person. */
 struct call {

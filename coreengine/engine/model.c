@@ -5,7 +5,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "coreengine/engine/quota_internal.h"
 #include "coreengine/engine/services_internal.h"
 
 #define LINGER_US                                                                                                      \
@@ -295,14 +294,16 @@ static void wait_until(struct model_call *m, int64_t at_us)
 static bool may_send(struct model_call *m, bool *waits)
 {
     rv_err *why = NULL;
-    enum engine_more more = m->has_sent ? engine_quota_more(m->call, &why) : ENGINE_MORE_YES;
+    const struct call_hold *hold = m->call->hold;
+    bool asks = m->has_sent && hold && hold->counts_requests;
+    enum call_more more = asks ? hold->more(m->call, &why) : CALL_MORE_YES;
 
-    *waits = more == ENGINE_MORE_LATER;
-    if (more == ENGINE_MORE_NO)
+    *waits = more == CALL_MORE_LATER;
+    if (more == CALL_MORE_NO)
         rv_exchange_refuse(m->exchange, rv_err_text(why), now_us(m));
     m->has_sent = true;
     rv_err_free(why);
-    return more == ENGINE_MORE_YES;
+    return more == CALL_MORE_YES;
 }
 
 /* Do what the exchange wants next. It may break the run. */

@@ -458,26 +458,24 @@ static void ask_more(struct call *c, struct quota_call *q)
     }
 }
 
-enum engine_more engine_quota_more(struct call *c, rv_err **why)
+static enum call_more more(struct call *c, rv_err **why)
 {
     struct quota_call *q = quota_of(c);
 
-    if (!q || !q->hold.counts_requests)
-        return ENGINE_MORE_YES;
     if (!q->asks_more)
         ask_more(c, q);
     if (q->is_asking)
-        return ENGINE_MORE_LATER;
+        return CALL_MORE_LATER;
     q->asks_more = q->is_told = false;
     if (q->write.rc == 0) {
         tell_near(c->x, q);
-        return ENGINE_MORE_YES;
+        return CALL_MORE_YES;
     }
     *why = q->write.err;
     q->write.err = NULL;
     RV_LOG(c->x->log, WARN, "quota.exceeded", RV_F_TEXT("stage", engine_call_stage(c)), RV_F_I64("visit", c->visit),
            RV_F_I64("call_id", c->call_id), RV_F_ERR("error", *why));
-    return ENGINE_MORE_NO;
+    return CALL_MORE_NO;
 }
 
 /* --- making a call --- */
@@ -526,6 +524,7 @@ int engine_quota_call(struct call *c, struct rv_effect *e,
     }
     c->hold = &q->hold;
     q->hold.release = release;
+    q->hold.more = more;
     q->hold.counts_charges = limits_charges(of);
     q->hold.counts_requests = limits_requests(of);
     q->call = c;

@@ -13,10 +13,6 @@ RV_MUST_CHECK int engine_quota_call(struct call *c, struct rv_effect *e,
 /** A call with a reservation is due. True: it has no answer yet, and is due again, or was freed. *rc < 0: the run
  * cannot go on. */
 bool engine_quota_waits(struct call *c, int *rc, rv_err **err);
-enum engine_more { ENGINE_MORE_YES, ENGINE_MORE_NO, ENGINE_MORE_LATER };
-/** May a call that was made send another request? It counts as the call did. NO: *why (the caller's) says why. LATER:
- * ask again when the call is due. */
-enum engine_more engine_quota_more(struct call *c, rv_err **why);
 void engine_quota_settle(struct call *c); /* one with a hold is over, and its usage known */
 /** What earlier owners of the run reserved counts as used. */
 void engine_quotas_recover(const rv_exec *x);
