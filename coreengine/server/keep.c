@@ -436,8 +436,7 @@ static int fail_other_user(const struct rv_session_row *row, rv_err **err)
     return rc;
 }
 
-/* Who may act for all users sees their sessions, too. A turn in one of them would begin another session of that id. */
-static int check_owner(struct srv_call *c, const char *session, rv_err **err)
+int srv_chat_check_owner(struct srv_call *c, const char *session, rv_err **err)
 {
     const struct rv_store_scope own = {c->app.scope.tenant, c->who.user}, *const scopes[] = {&own, &c->app.scope};
     struct rv_session_row row;
@@ -480,7 +479,7 @@ int srv_chat_keep(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
     if (a->req.n_results > 0 && a->req.n_answers == 0)
         rc = srv_client_results(c, a, has_session, err);
     if (rc == 0 && names_session && a->req.n_answers == 0)
-        rc = check_owner(c, a->session, err);
+        rc = srv_chat_check_owner(c, a->session, err);
     if (rc == 0 && names_session && a->req.n_answers == 0)
         rc = check_free(c, a->session, err);
     if (rc == 0)

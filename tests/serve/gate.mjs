@@ -34,6 +34,7 @@ equal((await call(server, 'GET', '/sessions', undefined, bearer(ada))).json.map(
 equal((await call(server, 'GET', '/sessions', undefined, bearer(ben))).json, [], 'ben does not')
 const intruder = await call(server, 'POST', `/chat/${id}`, {...body, runId: 'o'}, as(all))
 equal([intruder.status, intruder.json.detail.startsWith(`session "${id}" is of user "ada" (`)], [409, true], 'an operator begins no other session of that id')
+equal((await call(server, 'POST', '/runs', {pipeline: 'hooks', input: 'hi', session: id}, bearer(all))).status, 409, 'nor does a run')
 const run = (await call(server, 'POST', '/runs', {pipeline: 'hooks', input: 'hi', wait: true}, bearer(ada))).json
 equal(run.result.user_id, 'ada', 'the run is hers')
 const bens = (await call(server, 'POST', '/runs', {pipeline: 'hooks', input: 'hi', wait: true}, bearer(ben))).json
