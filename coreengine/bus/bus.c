@@ -411,7 +411,9 @@ bool rv_bus_find_counts(const rv_bus *b, uint64_t id, struct rv_bus_counts *out)
 {
     const struct sub *s = find(b, id);
 
-    if (s)
-        *out = s->counts;
-    return s != NULL;
+    if (!s)
+        return false;
+    *out = s->counts;
+    out->waiting = (int64_t)s->n_queued + (s->under_way != NULL);
+    return true;
 }

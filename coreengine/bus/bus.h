@@ -51,6 +51,7 @@ bool rv_bus_is_idle(const rv_bus *b);
 /** What a subscription has come to. False: there is none of that id. */
 struct rv_bus_counts {
     int64_t taken, failed, dropped, blocked; /* messages; blocked: by a breaker */
+    int64_t waiting;                         /* just now, with the one that is under way */
 };
 bool rv_bus_find_counts(const rv_bus *b, uint64_t id, struct rv_bus_counts *out);
 

@@ -134,14 +134,15 @@ int engine_subscribers_init(rv_exec *x, rv_err **err)
     return rc;
 }
 
-/* Logs once how many events a subscriber missed. */
+/* Logs once how many events a subscriber missed, with those that it was too slow for. */
 static void leave(const rv_exec *x, const struct reader *r, rv_bus *bus)
 {
     struct rv_bus_counts c;
 
-    if (rv_bus_find_counts(bus, r->id, &c) && c.failed + c.dropped + c.blocked > 0)
+    if (rv_bus_find_counts(bus, r->id, &c) && c.failed + c.dropped + c.blocked + c.waiting > 0)
         RV_LOG(x->log, INFO, "subscriber.missed", RV_F_TEXT("name", r->name), RV_F_I64("taken", c.taken),
-               RV_F_I64("failed", c.failed), RV_F_I64("dropped", c.dropped), RV_F_I64("blocked", c.blocked));
+               RV_F_I64("failed", c.failed), RV_F_I64("dropped", c.dropped), RV_F_I64("blocked", c.blocked),
+               RV_F_I64("waiting", c.waiting));
     rv_bus_unsubscribe(bus, r->id);
 }
 

@@ -240,11 +240,14 @@ START_TEST(one_that_does_not_answer_is_given_up)
     w.clock.us += 999;
     rv_bus_tick(w.bus);
     ck_assert_int_eq(slow.n_given_up, 0);
+    ck_assert(rv_bus_find_counts(w.bus, slow.id, &c));
+    ck_assert_int_eq(c.waiting, 2);
     w.clock.us += 1;
     rv_bus_tick(w.bus);
     ck_assert_int_eq(slow.n_given_up, 1);
     ck_assert(rv_bus_find_counts(w.bus, slow.id, &c));
     ck_assert_int_eq(c.failed, 1);
+    ck_assert_int_eq(c.waiting, 1);
     ck_assert_ptr_nonnull(rv_kit_log_find(&w.log, "did not take a message within 1 ms"));
     got(&slow, "a:1 a:2");
     world_close(&w);
