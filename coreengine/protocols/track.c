@@ -210,7 +210,7 @@ void proto_track_delta(rv_protocol *p, const struct rv_protocol_from *from, cons
             tell_text(p, o, d->text, true);
         break;
     case RV_LLM_DELTA_TOOL_START:
-        if (!from->is_muted) /* else its event tells what the hooks left of it */
+        if (!from->is_muted) /* else its event tells what hooks left */
             start_call(p, o, from, d);
         break;
     case RV_LLM_DELTA_TOOL_ARGUMENTS:
