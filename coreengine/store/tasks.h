@@ -124,7 +124,7 @@ struct rv_claim_tasks {
 struct rv_claimed {
     struct rv_task_row *rows; /* in the order in which they were claimed; each has attempt and worker; owned */
     size_t n;
-    size_t n_denied; /* tasks that were passed over: they are encrypted, and this process has no key for them */
+    size_t n_denied; /* tasks that were passed over: this process has no key for them, or they are damaged */
     rv_err *denied;  /* what the first of them was told; NULL: there was none; owned */
 };
 void rv_claimed_fini(struct rv_claimed *claimed);

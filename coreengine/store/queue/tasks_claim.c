@@ -123,7 +123,7 @@ struct claiming {
     struct task_step *steps; /* of each row; owned */
 };
 
-/* A task that this process has no key for is another worker's. */
+/* A task that this process has no key for is another worker's; one that is damaged waits for its row to be restored. */
 static void pass_over(struct claiming *c, rv_err *why)
 {
     c->got.n_denied++;
@@ -146,7 +146,7 @@ static int pick_of(struct claiming *c, int64_t lane, size_t room, size_t n_looke
         struct read_task task;
         rv_err *cause = NULL;
         rc = store_task_read(c->st, stmt, &task, &cause);
-        if (rc == RV_E_DENIED) {
+        if (rc == RV_E_DENIED || rc == RV_E_IO) {
             pass_over(c, cause);
             continue;
         }

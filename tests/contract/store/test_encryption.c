@@ -142,6 +142,27 @@ START_TEST(a_claim_passes_over_tasks_that_it_has_no_key_for)
 }
 END_TEST
 
+/* Others go on beside it. */
+START_TEST(a_claim_passes_over_a_task_that_is_damaged)
+{
+    struct world world, *w = &world;
+
+    world_open(w, _i);
+    use_keys(w, ONE);
+    set_mode(w, RV_ENCRYPTION_PLATFORM);
+    add_task(w, "bad", NULL, 1);
+    add_task(w, "good", NULL, 0);
+    add_task(w, "other", "harbour", 0);
+    char *payload = kept(w, "SELECT payload FROM tasks WHERE id = 'bad'");
+    change(w, "UPDATE tasks SET payload = ?1 WHERE id = 'bad'", "reeve-enc1:0123456789abcdef:AAAA", SQL_STR);
+    CLAIM("w1", 5, 1, "good other");
+    change(w, "UPDATE tasks SET payload = ?1 WHERE id = 'bad'", payload, SQL_STR); /* restored */
+    CLAIM("w2", 5, 2, "bad");
+    free(payload);
+    world_close(w);
+}
+END_TEST
+
 /* Each byte of what is kept is changed in turn. */
 START_TEST(a_changed_byte_is_refused)
 {
@@ -453,6 +474,7 @@ Suite *encryption_suite(void)
     ADD(tc, without_its_key_or_with_another_a_row_is_refused);
     ADD(tc, what_is_deleted_needs_no_key);
     ADD(tc, a_claim_passes_over_tasks_that_it_has_no_key_for);
+    ADD(tc, a_claim_passes_over_a_task_that_is_damaged);
     ADD(tc, a_changed_byte_is_refused);
     ADD(tc, a_text_of_another_row_or_column_is_refused);
     ADD(tc, extreme_texts_come_back);
