@@ -41,6 +41,7 @@ struct task_change {
     rv_str result;
     enum rv_task_event_kind event;
     const char *text; /* of the event */
+    bool is_plain;    /* error and text are the store's own words: no key of the tenant is needed for them */
 };
 /** Write the change, its event, and what it is to the lane. */
 RV_MUST_CHECK int store_task_change(struct sql_store *st, const struct found_task *found,

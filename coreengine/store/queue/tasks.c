@@ -141,7 +141,10 @@ static int add_event(struct sql_store *st, const struct found_task *found, const
     const struct rv_place at = vault_engine_place(found->tenant, "task_events", found->id, NULL, e.seq);
     rv_sql_stmt *stmt = sql_use(st, SQL_ADD_EVENT);
     bind_event(stmt, found->key, &e);
-    store_secret_bind(stmt, 7, SQL_TEXT, &at, "text", rv_str_of(news->text));
+    if (change && change->is_plain)
+        store_sql_text(stmt, 7, news->text);
+    else
+        store_secret_bind(stmt, 7, SQL_TEXT, &at, "text", rv_str_of(news->text));
     return sql_run(stmt, "add an event of a task", err);
 }
 
@@ -158,7 +161,10 @@ int store_task_change(struct sql_store *st, const struct found_task *found, cons
     sql_int(stmt, 4, change->retry_count);
     sql_int(stmt, 5, rv_task_status_is_final(change->status) ? change->now_us : 0);
     sql_int(stmt, 6, change->scheduled_us > 0 ? change->scheduled_us : found->scheduled_us);
-    store_secret_bind(stmt, 7, SQL_TEXT, &at, "error", rv_str_of(change->error));
+    if (change->is_plain)
+        store_sql_text(stmt, 7, change->error);
+    else
+        store_secret_bind(stmt, 7, SQL_TEXT, &at, "error", rv_str_of(change->error));
     store_secret_bind(stmt, 8, SQL_STR, &at, "result", change->result);
     rc = sql_run(stmt, "change a task", err);
     if (rc == 0)

@@ -117,7 +117,8 @@ static int recover(struct sql_store *st, const struct found_task *found, int64_t
                                  .retry_count = found->retry_count + 1,
                                  .error = text,
                                  .event = RV_TASK_EVENT_RECOVERED,
-                                 .text = text};
+                                 .text = text,
+                                 .is_plain = true};
 
     say_timeout(found, text);
     if (found->cancel_requested || found->retry_count >= found->max_retries) {

@@ -142,6 +142,24 @@ START_TEST(a_claim_passes_over_tasks_that_it_has_no_key_for)
 }
 END_TEST
 
+/* The lease of a worker that died ends for every worker, also for one that cannot read what the task is about. */
+START_TEST(an_attempt_that_is_lost_is_recovered_without_a_key)
+{
+    struct world world, *w = &world;
+
+    world_open(w, _i);
+    use_keys(w, ONE);
+    set_mode(w, RV_ENCRYPTION_PLATFORM);
+    add_task(w, "secret", NULL, 0);
+    CLAIM("w1", 1, 1, "secret");
+    use_keys(w, "");
+    ck_assert_int_eq(recover_at(w, 2 + LEASE).n_pending, 1);
+    use_keys(w, ONE);
+    EVENTS("secret", "claimed recovered(1/3 +902)");
+    world_close(w);
+}
+END_TEST
+
 /* Others go on beside it. */
 START_TEST(a_claim_passes_over_a_task_that_is_damaged)
 {
@@ -474,6 +492,7 @@ Suite *encryption_suite(void)
     ADD(tc, without_its_key_or_with_another_a_row_is_refused);
     ADD(tc, what_is_deleted_needs_no_key);
     ADD(tc, a_claim_passes_over_tasks_that_it_has_no_key_for);
+    ADD(tc, an_attempt_that_is_lost_is_recovered_without_a_key);
     ADD(tc, a_claim_passes_over_a_task_that_is_damaged);
     ADD(tc, a_changed_byte_is_refused);
     ADD(tc, a_text_of_another_row_or_column_is_refused);
