@@ -15,6 +15,8 @@ struct name {
     char hash[RV_HASH_MAX];           /* of the request */
     bool is_key;                      /* the client has chosen it for this request alone */
     bool is_first;                    /* what has the name already is another request */
+    char left[SRV_STREAM_ID];         /* a stream that has the name, whose turn did not begin; "": none */
+    char left_by[RV_OWNER_MAX];       /* its owner */
 };
 
 /* What a request says beside its body, in its path and its headers: with another session it is another request. */
@@ -85,21 +87,10 @@ int srv_rejoin_make(struct srv_call *c, const struct rv_stream_row *row, struct 
     return 0;
 }
 
-static int copy_first(void *self, const struct rv_stream_part *part, rv_err **err)
-{
-    struct srv_turn_ask *a = self;
-    static const char word[] = "open ";
-
-    (void)err;
-    if (part->lines.len > sizeof word)
-        rv_buf_add(&a->open, part->lines.ptr + sizeof word - 1, part->lines.len - sizeof word);
-    a->open_us = part->at_us;
-    return RV_STORE_ENOUGH;
-}
-
 /* The turn has not begun, and the process that was to begin it is gone or has given it up: it begins now, in the
- * session that it was to have: the conversation that the request brings is there. */
-static int take_up(struct srv_call *c, struct srv_turn_ask *a, const struct rv_stream_row *row, rv_err **err)
+ * session that it was to have: the conversation that the request brings is there. Its run is another one: that of the
+ * stream may have been made, ended by another process and deleted, and rows and idempotency keys are named after it. */
+static int take_up(struct srv_turn_ask *a, const struct rv_stream_row *row, struct name *name, rv_err **err)
 {
     char *session = rv_str_dup(rv_str_of(row->session));
 
@@ -107,14 +98,10 @@ static int take_up(struct srv_call *c, struct srv_turn_ask *a, const struct rv_s
         return RV_FAIL(err, RV_E_NOMEM, "begin a turn");
     free(a->session);
     a->session = session;
-    int rc = rv_store_claim_stream(c->store, row->id, row->owner, c->server->owner, err);
-
-    rv_buf_clear(&a->open);
-    if (rc == 0)
-        rc = rv_store_read_stream(c->store, row->id, 0, copy_first, a, err);
-    rc = rc == RV_STORE_ENOUGH ? 0 : rc;
-    snprintf(a->run, sizeof a->run, "%s", row->run);
-    return rc;
+    a->keeps_history = false;
+    snprintf(name->left, sizeof name->left, "%s", row->id);
+    snprintf(name->left_by, sizeof name->left_by, "%s", row->owner);
+    return 0;
 }
 
 static bool is_left(const struct srv_call *c, const char *owner)
@@ -172,8 +159,9 @@ static bool is_cancelled(const struct rv_run_row *run, const struct rv_stream_ro
     return run->status == RV_RUN_CANCELLED && srv_stream_ordinal(stream->id) == 1;
 }
 
-/* An enum repeated: it began, and the client follows it; it begins now; or it is to be asked as another request. */
-static int again(struct srv_call *c, struct srv_turn_ask *a, const struct rv_stream_row *row, rv_err **err)
+/* An enum repeated: it began, and the client follows it; it begins now, as it was asked; or as another request. */
+static int again(struct srv_call *c, struct srv_turn_ask *a, const struct rv_stream_row *row, struct name *name,
+                 rv_err **err)
 {
     struct srv_rejoin_ask *j = NULL;
     struct rv_run_row run;
@@ -182,7 +170,7 @@ static int again(struct srv_call *c, struct srv_turn_ask *a, const struct rv_str
     int rc = rv_store_get_run(c->store, &c->app.scope, row->run, &run, &cause);
     if (rc == RV_E_NOT_FOUND && row->n_lines <= 1 && is_left(c, row->owner)) {
         rv_err_free(cause);
-        rc = take_up(c, a, row, err);
+        rc = take_up(a, row, name, err);
         return rc == 0 ? BEGINS : rc;
     }
     if (rc < 0 && rc != RV_E_NOT_FOUND)
@@ -254,6 +242,8 @@ static int add_row(struct srv_call *c, struct srv_turn_ask *a, const struct name
         rc = rv_store_begin(c->store, err);
     if (rc == 0) {
         rc = a->keeps_history ? srv_chat_keep_history(c, a, err) : 0;
+        if (rc == 0 && name->left[0]) /* it stays if another process begins its turn: then it has the name */
+            rc = rv_store_delete_stream(c->store, name->left, name->left_by, err);
         if (rc == 0)
             rc = rv_store_add_stream(c->store, &row, err);
         const struct rv_new_stream_part part = {row.id, row.owner, rv_buf_str(&line), 1, row.created_us};
@@ -336,6 +326,7 @@ static int seek(struct srv_call *c, struct srv_turn_ask *a, struct name *name, r
     struct rv_stream_row row;
     rv_err *cause = NULL;
 
+    name->left[0] = '\0';
     if (!name->text[0] || name->is_first)
         return 0;
     int rc = rv_store_find_stream(c->store, &c->app.scope, name->text, &row, &cause);
@@ -347,16 +338,16 @@ static int seek(struct srv_call *c, struct srv_turn_ask *a, struct name *name, r
         return rv_err_pass(err, cause);
     bool is_same = strcmp(row.hash, name->hash) == 0;
     if (is_same)
-        rc = again(c, a, &row, err);
+        rc = again(c, a, &row, name, err);
     else if (name->is_key)
         rc = RV_FAIL(err, RV_E_STATE, "this Idempotency-Key was used for another request");
     else
         name->text[0] = '\0'; /* a run id that is used for several requests names none of them */
     rv_stream_row_fini(&row);
-    if (is_same && rc == BEGINS_ANEW) {
+    if (is_same && rc == BEGINS_ANEW)
         name->is_first = true;
+    if (is_same && (rc == BEGINS || rc == BEGINS_ANEW))
         return 0;
-    }
     return rc < 0 ? rc : is_same;
 }
 

@@ -2,8 +2,9 @@
 import http from 'node:http'
 import {EventEmitter, once} from 'node:events'
 import {randomUUID} from 'node:crypto'
+import {spawnSync} from 'node:child_process'
 import {join} from 'node:path'
-import {call, check, equal, file, finish, scratch, serve} from './kit.mjs'
+import {call, check, command, equal, file, finish, scratch, serve} from './kit.mjs'
 
 // A provider that says what the last message asks for.
 const asked = [] // what came, newest last
@@ -218,6 +219,35 @@ await server.stop()
 equal([(await cut).status, (await cut).headers.get('retry-after'), (await cut).json.error.code], [503, '5', 'unavailable'], 'a server that ends says so')
 server = await serve('turns.db', args, env)
 await repeat('and the next one begins it again')
+
+// --- the process of a turn dies before it writes of it, and the run ends elsewhere and is deleted: its id is not used again ---
+const lost = randomUUID()
+const sent_twice = body(lost, 'wait')
+const keyed = () => call(server, 'POST', `/chat/${lost}`, sent_twice, {...name, 'idempotency-key': 'lost'})
+begun = once(came, 'asked')
+const dying = keyed().catch(() => 'cut')
+await begun
+const dead = await newest()
+await server.kill()
+await dying
+const forget = `import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("DELETE FROM stream_parts WHERE n > 1 AND stream = (SELECT key FROM streams WHERE run = ?)", sys.argv[2:])
+db.commit()`
+equal(spawnSync('/usr/bin/python3', ['-c', forget, join(scratch, 'turns.db'), dead]).status, 0, 'nothing of it was written')
+equal(command('runs', 'cancel', dead, '--store', join(scratch, 'turns.db')).status, 0, 'its run ends')
+check(command('gc', '--older-than', '0s', '--store', join(scratch, 'turns.db')).out.includes('deleted'), 'and is deleted')
+server = await serve('turns.db', args, env)
+equal(await (await call(server, 'GET', `/runs/${dead}`)).status, 404, 'so it is gone')
+begun = once(came, 'asked')
+const anew = keyed()
+await begun
+go()
+const done = await anew
+equal(done.status, 200, 'its request begins a turn')
+check(done.headers.get('x-run-id') !== dead, 'whose run has another id', dead)
+equal((await keyed()).headers.get('x-run-id'), done.headers.get('x-run-id'), 'which a repetition follows')
+equal((await call(server, 'GET', `/runs/${dead}/stream`)).status, 404, 'of the first one nothing is left')
 
 // --- a server is killed while a router is asked: no run goes on with the turn ---
 const routed = {...waits, model: 'desk', stream: true}
