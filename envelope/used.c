@@ -22,8 +22,7 @@ static int64_t count_in(json_object *own, const char *key)
 {
     int64_t n = 0;
 
-    RV_IGNORE(rv_usage_read_count(own, key, &n), "what is not a count is 0");
-    return n;
+    return rv_usage_read_count(own, key, &n) ? n : 0;
 }
 
 /* What the entry keeps of the branch that the branch of that path was made from; NULL: that is the main branch. */
@@ -59,8 +58,8 @@ static void add_kept(const rv_envelope *env, size_t i, struct rv_envelope_used *
         int64_t before = under ? count_in(under, counts[k].key) : counts[k].of_main;
         *counts[k].sum = env_counter_add(*counts[k].sum, count_in(own, counts[k].key) - before);
     }
-    RV_IGNORE(rv_usage_read_json(rv_json_get_obj(own, "usage"), &usage), "what is not a count is 0");
-    rv_usage_add(&sum->usage, &usage);
+    if (rv_usage_read_json(rv_json_get_obj(own, "usage"), &usage))
+        rv_usage_add(&sum->usage, &usage);
 }
 
 struct rv_envelope_used rv_envelope_used(const rv_envelope *env)

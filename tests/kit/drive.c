@@ -346,7 +346,7 @@ static void check_money(const struct drive *d)
         ck_assert_int_le(s->spent_micro_usd, d->p->budget_micro_usd);
 }
 
-/* Branches that wait count in the run, and in each state of it. */
+/* Branches that wait count in the run, and in its state. */
 static void check_used(const struct drive *d, const rv_envelope *loaded)
 {
     const struct totals *t = &d->run->totals;

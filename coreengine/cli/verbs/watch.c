@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define QUIET_MS 100 /* without a further change: an editor has written all its files */
-#define MAX_MORE 64  /* reads of further changes: other files of a busy folder do not hold up the next run for ever */
+#define MAX_MORE 64  /* reads of further changes: other files of a busy folder do not hold up the next run */
 
 static const uint32_t changes = IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CREATE;
 static const uint32_t ends = IN_DELETE_SELF | IN_MOVE_SELF; /* of a folder: another one may take its place */

@@ -9,8 +9,8 @@ struct rv_cli_watch {
     int fd;                       /* of inotify; -1: none */
     struct rv_cli_watched *items; /* owned */
     size_t n, cap;
-    int rc; /* sticky: something that was read cannot be watched */
-    rv_err *err;
+    int rc;      /* sticky: something that was read cannot be watched */
+    rv_err *err; /* why; owned */
 };
 #define RV_CLI_WATCH_INIT ((struct rv_cli_watch){.fd = -1})
 
