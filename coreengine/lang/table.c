@@ -1,4 +1,4 @@
-/* Tables of CSV, of JSON and lines of it, and of YAML. Pure: the caller brings the text. */
+/* Tables of CSV, of JSON and lines of JSON, and of YAML. Pure: the caller brings the text. */
 #include "coreengine/lang/lang.h"
 
 #include <stdlib.h>

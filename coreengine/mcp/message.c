@@ -124,7 +124,7 @@ static const char *read_message(struct rv_mcp_message *m)
     return has(m->root, "method", &method) ? read_call(m, has_id, method) : read_answer(m, has_id);
 }
 
-#define ESCAPE 6              /* bytes of \uXXXX */
+#define ESCAPE 6         /* bytes of \uXXXX */
 #define LOST   "\\ufffd" /* as long as what it replaces, so that places in errors stay */
 
 /* The UTF-16 unit that the escape at p stands for; 0: p holds none, or a NUL. */

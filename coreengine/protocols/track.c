@@ -170,7 +170,7 @@ static struct proto_call *call_at(const rv_protocol *p, const struct proto_owner
 static void start_call(rv_protocol *p, struct proto_owner *o, const struct rv_protocol_from *from,
                        const struct rv_llm_delta *d)
 {
-    if (call_at(p, o, from->call_id, d->index))
+    if (from->is_muted || call_at(p, o, from->call_id, d->index)) /* muted: its event tells what hooks left */
         return;
     struct proto_call *c = begin_call(p, o, d->id, d->name);
     if (!c)
@@ -210,8 +210,7 @@ void proto_track_delta(rv_protocol *p, const struct rv_protocol_from *from, cons
             tell_text(p, o, d->text, true);
         break;
     case RV_LLM_DELTA_TOOL_START:
-        if (!from->is_muted) /* else its event tells what hooks left */
-            start_call(p, o, from, d);
+        start_call(p, o, from, d);
         break;
     case RV_LLM_DELTA_TOOL_ARGUMENTS:
         if (c)

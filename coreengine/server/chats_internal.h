@@ -19,9 +19,6 @@ RV_MUST_CHECK int srv_client_results(struct srv_call *c, struct srv_turn_ask *a,
 
 /* --- keep.c --- */
 RV_MUST_CHECK int srv_fail_busy(rv_err **err); /* RV_E_STATE: the session has a turn under way */
-/** Who may act for all users sees their sessions, too; a turn or a run in one of them would begin another session of
- * that id. RV_E_STATE: the session is of another user; RV_E_INVALID: so are several. */
-RV_MUST_CHECK int srv_chat_check_owner(struct srv_call *c, const char *session, rv_err **err);
 
 /* --- handed.c: an answer to a turn that is not in this process --- */
 /** The run of the store gets the answer, and a worker takes it. question: that it is for. RV_E_STATE: one waits

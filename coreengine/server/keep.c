@@ -6,6 +6,7 @@
 
 #include "coreengine/server/chats_internal.h"
 #include "coreengine/server/follow_internal.h"
+#include "coreengine/server/handlers_internal.h"
 #include "coreengine/server/view_internal.h"
 
 /* --- the name of a request --- */
@@ -418,39 +419,6 @@ static int check_free(struct srv_call *c, const char *session, rv_err **err)
     return is_busy ? srv_fail_busy(err) : 0;
 }
 
-static int fail_other_user(const struct rv_session_row *row, rv_err **err)
-{
-    int rc = RV_FAIL(err, RV_E_STATE, "session \"%.100s\" is of user \"%.100s\"", row->id, row->user);
-
-    rv_err_set_hint(err, "a turn is of the user who asks: use a key of that user, or X-User-Id with "
-                         "--trust-user-header");
-    return rc;
-}
-
-int srv_chat_check_owner(struct srv_call *c, const char *session, rv_err **err)
-{
-    const struct rv_store_scope own = {c->app.scope.tenant, c->who.user}, *const scopes[] = {&own, &c->app.scope};
-    struct rv_session_row row;
-    rv_err *cause = NULL;
-    int rc = RV_E_NOT_FOUND;
-
-    if (c->app.scope.user)
-        return 0;
-    for (size_t i = 0; i < RV_COUNT(scopes) && rc == RV_E_NOT_FOUND; i++) {
-        rv_err_free(cause);
-        cause = NULL;
-        rc = rv_store_get_session(c->store, scopes[i], session, &row, &cause);
-    }
-    if (rc < 0 && rc != RV_E_NOT_FOUND)
-        return rv_err_pass(err, cause);
-    rv_err_free(cause);
-    if (rc < 0) /* it begins */
-        return 0;
-    rc = rv_text_eq(row.user, c->who.user) ? 0 : fail_other_user(&row, err);
-    rv_session_row_fini(&row);
-    return rc;
-}
-
 int srv_chat_keep(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
 {
     bool names_session = a->session && a->session[0], has_session = a->keeps_history || names_session;
@@ -470,7 +438,7 @@ int srv_chat_keep(struct srv_call *c, struct srv_turn_ask *a, rv_err **err)
     if (a->req.n_results > 0 && a->req.n_answers == 0)
         rc = srv_client_results(c, a, has_session, err);
     if (rc == 0 && names_session && a->req.n_answers == 0)
-        rc = srv_chat_check_owner(c, a->session, err);
+        rc = srv_session_check_owner(c, a->session, err);
     if (rc == 0 && names_session && a->req.n_answers == 0)
         rc = check_free(c, a->session, err);
     if (rc == 0)

@@ -251,7 +251,7 @@ static int submit(struct srv_call *c, struct rv_app_loaded *l, json_object *stat
     if (rc == 0)
         rc = srv_body_text(c, "session", false, &run.session, err);
     if (rc == 0 && run.session)
-        rc = srv_chat_check_owner(c, run.session, err);
+        rc = srv_session_check_owner(c, run.session, err);
     if (rc == 0)
         rc = srv_webhooks_read(c, hooks, &how.n_webhooks, err);
     if (rc == 0)

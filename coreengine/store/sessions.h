@@ -23,7 +23,7 @@ struct rv_session_row {
     const char *status;               /* a word of the list above */
     int64_t total_tokens, n_messages; /* messages: also the seq of the last one */
     rv_str metadata;                  /* JSON object, in plain in every mode of encryption: the engine goes by it */
-    rv_str shown_metadata;            /* of a row that was read: what a client is shown of it; ptr NULL: the same */
+    rv_str shown_metadata;            /* of a row that was read: what a client is shown; ptr NULL: the same */
     int64_t created_us, updated_us;
     char *own; /* the texts' memory; NULL when they are borrowed */
 };
@@ -38,8 +38,8 @@ RV_MUST_CHECK int rv_store_ensure_session(rv_store *s, const struct rv_session_r
 RV_MUST_CHECK int rv_store_get_session(rv_store *s, const struct rv_store_scope *scope, const char *id,
                                        struct rv_session_row *out, rv_err **err);
 /** The same without description and metadata, so that no key is needed: whose it is, and that it is there. */
-RV_MUST_CHECK int rv_store_see_session(rv_store *s, const struct rv_store_scope *scope, const char *id,
-                                       struct rv_session_row *out, rv_err **err);
+RV_MUST_CHECK int rv_store_identify_session(rv_store *s, const struct rv_store_scope *scope, const char *id,
+                                            struct rv_session_row *out, rv_err **err);
 /* What it points to is borrowed for the call. */
 struct rv_session_change {
     const char *name, *mode;   /* NULL: as it is */

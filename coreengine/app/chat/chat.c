@@ -241,7 +241,7 @@ int rv_chat_delete_session(rv_store *store, const struct rv_store_scope *scope, 
 {
     struct rv_session_row row = {0};
     struct unfinished u = {0};
-    int rc = rv_store_see_session(store, scope, id, &row, err);
+    int rc = rv_store_identify_session(store, scope, id, &row, err);
 
     if (rc < 0)
         return rc;

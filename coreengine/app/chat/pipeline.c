@@ -226,7 +226,7 @@ static bool is_told(const rv_findings *findings, const struct rv_finding *f)
     return false;
 }
 
-/* Reading the document again finds again what was found in it, some of it without the place. */
+/* Reading the document again finds again what was found in it, now and then without the place. */
 static void add_new(rv_findings *findings, const rv_findings *more)
 {
     for (size_t i = 0; i < rv_findings_n(more); i++) {

@@ -40,7 +40,7 @@ static int describe(struct pair *p, rv_err **err)
     return rc;
 }
 
-/* The session tells of it in texts that are encrypted themselves. */
+/* What the session tells about that is encrypted itself. */
 static int read_plain(rv_store *store, struct pair *p, rv_err **err)
 {
     const bool reveals = rv_store_reveal(store, true);

@@ -366,8 +366,8 @@ int rv_store_get_session(rv_store *s, const struct rv_store_scope *scope, const 
     return get(s, scope, id, false, out, err);
 }
 
-int rv_store_see_session(rv_store *s, const struct rv_store_scope *scope, const char *id, struct rv_session_row *out,
-                         rv_err **err)
+int rv_store_identify_session(rv_store *s, const struct rv_store_scope *scope, const char *id,
+                              struct rv_session_row *out, rv_err **err)
 {
     return get(s, scope, id, true, out, err);
 }

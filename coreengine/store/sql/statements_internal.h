@@ -30,7 +30,8 @@
 #define RV_SQL_MESSAGES                                                                                                \
     "SELECT id, seq, message_type, content, tool_calls, token_count, agent_name, model, trace_id, span_id, run_id,"    \
     " input_tokens, output_tokens, cost_micro_usd, latency_ms, status, parent_call_id, metadata, created_us,"          \
-    " encryption_level FROM messages WHERE session = ?1 AND seq BETWEEN ?2 AND ?3 AND (?4 <> 0 OR parent_call_id IS NULL)"              \
+    " encryption_level FROM messages WHERE session = ?1 AND seq BETWEEN ?2 AND ?3 AND (?4 <> 0 OR parent_call_id IS "  \
+    "NULL)"                                                                                                            \
     " AND (deleted_us IS NULL OR deleted_us > ?6)"
 
 /* Messages that were deleted one by one and still have words, of sessions without a run that would be told them again.

@@ -108,7 +108,7 @@ static int keep_metadata(void *self, const struct rv_key_node *node, rv_err **er
     return 0;
 }
 
-/* A row that was read and is written again, ciphertext and all, is what it was; so is a part of it. */
+/* A row that was read and is written again, ciphertext and all, is what it was, and so are its parts. */
 START_TEST(a_row_that_a_client_writes_back_is_encrypted_once)
 {
     struct rv_encryption_walked walked;

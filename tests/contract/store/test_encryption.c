@@ -85,11 +85,11 @@ START_TEST(what_is_deleted_needs_no_key)
     const char *id = json_object_get_string(json_object_object_get(entity, "id"));
     use_keys(w, "");
     FAILS(RV_E_DENIED, rv_store_get_session(w->s, &unowned, "s1", &row, &w->err));
-    OK(rv_store_see_session(w->s, &unowned, "s1", &row, &w->err));
+    OK(rv_store_identify_session(w->s, &unowned, "s1", &row, &w->err));
     ck_assert_str_eq(row.metadata.ptr, "{}");
     rv_session_row_fini(&row);
     OK(rv_store_delete_session(w->s, &unowned, "s1", T0 + 1, &w->err));
-    FAILS(RV_E_NOT_FOUND, rv_store_see_session(w->s, &unowned, "s1", &row, &w->err));
+    FAILS(RV_E_NOT_FOUND, rv_store_identify_session(w->s, &unowned, "s1", &row, &w->err));
     OK(rv_store_delete_entity(w->s, &ada, &(struct rv_entity_target){"resources", id, T0 + 1}, &w->err));
     json_object_put(entity);
     world_close(w);

@@ -4,7 +4,6 @@
 #include <check.h>
 #include <string.h>
 
-#include "coreengine/app/entities.h"
 #include "tests/kit/kit.h"
 #include "tests/unit/app/suites.h"
 

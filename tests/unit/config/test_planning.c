@@ -121,7 +121,8 @@ START_TEST(the_model_calls_of_auto_are_proved)
         int64_t calls;
     } rows[] = {
         {"max_llm_calls: 100\n" STAGE(", allowed_tools: [s.find]"), 2},
-        {"max_llm_calls: 100\n" STAGE(", allowed_tools: [s.find], strategy: standard, max_rounds: 7"), 9}, /* one since it may contradict itself */
+        {"max_llm_calls: 100\n" STAGE(", allowed_tools: [s.find], strategy: standard, max_rounds: 7"),
+         9}, /* one since it may contradict itself */
     };
 
     for (size_t i = 0; i < RV_COUNT(rows); i++) {
