@@ -119,7 +119,9 @@ static int confirm_commands(void *self, struct rv_cap_call *call)
 static const struct place {
     const char *hook, *member;
 } places[] = {
-    {"before_model", "request"}, {"after_model", "reply"}, {"before_tool", "arguments"}, {"after_tool", "result"}};
+    {"before_model", "request"}, {"after_model", "reply"}, {"before_tool", "arguments"},
+    {"after_tool", "result"},    {"after_tool", "error"}, /* which only a block can change */
+};
 static const char *const told_keys[] = {"system", "instructions", "examples", "history", "prompt", "turns"};
 
 /* The part of the call that the hook looks at, or NULL; the tree is the caller's. */
@@ -219,6 +221,43 @@ static void choose_part(json_object *reply)
         json_object_object_del(reply, guard_find_secret(output) ? "text" : "output");
 }
 
+/* What the model gets in place of a result, or NULL; borrowed. */
+static json_object *content_of(const struct place *place, json_object *args)
+{
+    json_object *content = NULL;
+
+    return place == &places[3] && json_object_object_get_ex(args, "content", &content) ? content : NULL;
+}
+
+/* Where the model is told something else than the result, both are given back, as the tool itself would. Takes
+ * result. */
+static json_object *with_content(json_object *result, json_object *content, int *failed)
+{
+    if (!content || (!guard_find_secret(content) && !guard_find_secret(result)))
+        return result;
+    json_object *whole = json_object_new_object(), *data = result;
+    if (!json_object_is_type(result, json_type_object)) {
+        data = json_object_new_object();
+        if (result)
+            put(data, "value", result, failed);
+    }
+    put(whole, "status", json_object_new_string("success"), failed);
+    put(whole, "data", data, failed);
+    put(whole, "content", json_object_get(content), failed);
+    *failed |= !whole;
+    return whole;
+}
+
+/* What a tool says went wrong, without its secrets, is why nothing else of it is told. */
+static void block_error(json_object *reply, json_object *error, int *failed)
+{
+    json_object *message = NULL;
+    bool has = json_object_object_get_ex(error, "message", &message) && json_object_get_string_len(message) > 0;
+
+    put(reply, "action", json_object_new_string("block"), failed);
+    put(reply, "reason", has ? json_object_get(message) : json_object_new_string("its error has a secret"), failed);
+}
+
 static int redact_secrets(void *self, struct rv_cap_call *call)
 {
     json_object *args = json_of(call->args), *shown = NULL, *reply = NULL, *kept = NULL, *whole;
@@ -226,14 +265,18 @@ static int redact_secrets(void *self, struct rv_cap_call *call)
     int changed = 0, failed = 0, rc;
 
     (void)self;
-    if (place && (kept = changeable(place, shown, &failed))) {
-        choose_part(kept);
+    if (place) {
+        kept = with_content(changeable(place, shown, &failed), content_of(place, args), &failed);
+        if (place == &places[1])
+            choose_part(kept);
         if ((whole = guard_redact(kept, &changed, &failed))) {
             json_object_put(kept);
             kept = whole;
         }
     }
-    if (changed && (reply = json_object_new_object())) {
+    if (changed && (reply = json_object_new_object()) && place == &places[4]) {
+        block_error(reply, kept, &failed);
+    } else if (reply) {
         put(reply, "action", json_object_new_string("replace"), &failed);
         put(reply, place->member, json_object_get(kept), &failed);
     }
@@ -291,6 +334,8 @@ static int block_words(void *self, struct rv_cap_call *call)
 
     if (place && g->words && (kept = changeable(place, shown, &failed)))
         word = find_word(g, kept);
+    if (place && g->words && !word)
+        word = find_word(g, content_of(place, args));
     if (word && (reply = json_object_new_object())) {
         size_t n = strnlen(word, MAX_SHOWN);
         while (n > 0 && ((unsigned char)word[n] & 0xc0) == 0x80) /* not within a character */

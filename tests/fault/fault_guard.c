@@ -32,6 +32,11 @@ static const struct {
      "\"block\""},
     {RV_NAME_HOOK, "guard.redact_secrets", "{\"hook\": \"after_model\", " HANDED("key " SECRET) "}", "\"replace\""},
     {RV_NAME_HOOK, "guard.block_words", "{\"hook\": \"after_model\", " HANDED("a swordfish") "}", "\"block\""},
+    {RV_NAME_HOOK, "guard.redact_secrets", "{\"hook\": \"after_tool\", \"error\": {\"message\": \"key " SECRET "\"}}",
+     "\"block\""},
+    {RV_NAME_HOOK, "guard.redact_secrets",
+     "{\"hook\": \"after_tool\", \"result\": {}, \"content\": [{\"type\": \"text\", \"text\": \"key " SECRET "\"}]}",
+     "\"replace\""},
     {RV_NAME_POLICY, "guard.no_secrets", "{\"output\": {\"a\": \"key " SECRET "\"}}", "\"deny\""},
 };
 

@@ -276,6 +276,50 @@ START_TEST(an_output_that_is_handed_over_is_looked_at)
 }
 END_TEST
 
+/* What hooks around a tool make of what they are shown. */
+static const struct {
+    const char *hook, *shown;
+    const char *redacts, *blocks; /* NULL: it goes on */
+} called[] = {
+    {"after_tool", "\"error\":{\"type\":\"ToolError\",\"message\":\"401: " KEY "\"}",
+     "{\"action\":\"block\",\"reason\":\"401: [redacted: an API key]\"}", NULL},
+    {"after_tool", "\"error\":{\"type\":\"" KEY "\",\"message\":\"\"}",
+     "{\"action\":\"block\",\"reason\":\"its error has a secret\"}", NULL},
+    {"after_tool", "\"error\":{\"type\":\"ToolError\",\"message\":\"a Swordfish\"}", NULL, "\"block\""},
+    {"after_tool", "\"error\":{\"type\":\"ToolError\",\"message\":\"busy\"}", NULL, NULL},
+    /* the model reads the content */
+    {"after_tool", "\"result\":{\"a\":1},\"content\":[{\"type\":\"text\",\"text\":\"" KEY "\"}]",
+     "\"result\":{\"status\":\"success\",\"data\":{\"a\":1},\"content\":[{\"type\":\"text\",\"text\":\"[redacted: an "
+     "API key]\"}]}}",
+     NULL},
+    {"after_tool", "\"result\":null,\"content\":[{\"type\":\"text\",\"text\":\"" KEY "\"}]",
+     "\"result\":{\"status\":\"success\",\"data\":{},\"content\":[{\"type\":\"text\",\"text\":\"[redacted: an API "
+     "key]\"}]}}",
+     NULL},
+    {"after_tool", "\"result\":\"" KEY "\",\"content\":[{\"type\":\"text\",\"text\":\"a swordfish\"}]",
+     "\"result\":{\"status\":\"success\",\"data\":{\"value\":\"[redacted: an API key]\"},\"content\":[{\"type\":"
+     "\"text\",\"text\":\"a swordfish\"}]}}",
+     "\"block\""},
+    {"after_tool", "\"result\":{},\"content\":[{\"type\":\"text\",\"text\":\"fine\"}]", NULL, NULL},
+    /* a member by the name of a part of a reply is one like any other */
+    {"after_tool", "\"result\":{\"output\":\"" KEY "\",\"text\":1}",
+     "\"result\":{\"output\":\"[redacted: an API key]\",\"text\":1}}", NULL},
+    {"before_tool", "\"arguments\":{\"output\":1,\"text\":\"" KEY "\"}",
+     "\"arguments\":{\"output\":1,\"text\":\"[redacted: an API key]\"}}", NULL},
+};
+START_TEST(all_that_is_told_of_a_tool_is_looked_at)
+{
+    static const char goes_on[] = "{\"action\": \"continue\"}";
+    struct guarded g;
+
+    begin(&g);
+    rv_buf_printf(&g.args, "{\"hook\":\"%s\",%s}", called[_i].hook, called[_i].shown);
+    assert_has(ask(&g, RV_NAME_HOOK, "guard.redact_secrets"), called[_i].redacts ? called[_i].redacts : goes_on);
+    assert_has(ask(&g, RV_NAME_HOOK, "guard.block_words"), called[_i].blocks ? called[_i].blocks : goes_on);
+    end(&g);
+}
+END_TEST
+
 START_TEST(what_cannot_be_read_is_not_allowed)
 {
     static const char *const policies[] = {"guard.no_secrets", "guard.confirm_commands"};
@@ -315,6 +359,7 @@ static TCase *guard_case(void)
     tcase_add_loop_test(tc, secrets_are_found_where_they_begin_and_redacted_to_their_end, 0, RV_COUNT(texts));
     tcase_add_test(tc, names_of_members_have_secrets_too);
     tcase_add_loop_test(tc, an_output_that_is_handed_over_is_looked_at, 0, RV_COUNT(replies));
+    tcase_add_loop_test(tc, all_that_is_told_of_a_tool_is_looked_at, 0, RV_COUNT(called));
     tcase_add_test(tc, what_cannot_be_read_is_not_allowed);
     tcase_add_test(tc, a_tool_of_files_reads_deep_arguments);
     return tc;
