@@ -55,6 +55,29 @@ static int check_words(const struct rv_cli *cli, const char *name, const char *p
     return 0;
 }
 
+/* Wherever it is named, also for a command that does not use it, and what SQLite keeps beside it. */
+static int check_store(const struct rv_cli *cli, const char *name, const char *path, rv_err **err)
+{
+    static const char *const endings[] = {"", "-wal", "-shm", "-journal"};
+    rv_buf store = RV_BUF_INIT(1 << 16);
+    const char *scheme = "sqlite:";
+    int rc = 0;
+
+    if (rv_app_find_store_path(&cli->app, &store, RV_CODE_ONLY("who opens it says so")) < 0) {
+        rv_buf_fini(&store);
+        return 0;
+    }
+    size_t skipped = strncmp(rv_buf_cstr(&store), scheme, strlen(scheme)) == 0 ? strlen(scheme) : 0, len = store.len;
+    for (size_t i = 0; rc == 0 && i < RV_COUNT(endings); i++) {
+        rv_buf_truncate(&store, len);
+        rv_buf_puts(&store, endings[i]);
+        if (store.rc == 0 && is_one_file(path, rv_buf_cstr(&store) + skipped))
+            rc = refuse(name, "the store", rv_buf_cstr(&store) + skipped, err);
+    }
+    rv_buf_fini(&store);
+    return rc;
+}
+
 int cli_check_apart(const struct rv_cli *cli, rv_err **err)
 {
     for (size_t i = 0; i < cli->n_given; i++) {
@@ -62,6 +85,8 @@ int cli_check_apart(const struct rv_cli *cli, rv_err **err)
         if (!is_target(one) || !cli->given[i].value)
             continue;
         int rc = check_words(cli, one->name, cli->given[i].value, err);
+        if (rc == 0)
+            rc = check_store(cli, one->name, cli->given[i].value, err);
         for (size_t k = 0; rc == 0 && k < cli->n_given; k++) {
             const struct rv_cli_option *other = cli->given[k].option;
             rv_buf what = RV_BUF_INIT(100);

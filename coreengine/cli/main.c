@@ -211,9 +211,9 @@ static int run_checked(struct rv_cli *cli, rv_err **err)
     if (rc == 0)
         rc = cli_check(cli, err);
     if (rc == 0)
-        rc = cli_check_apart(cli, err);
-    if (rc == 0)
         rc = say_where(cli, err);
+    if (rc == 0)
+        rc = cli_check_apart(cli, err);
     if (rc == 0)
         rc = open_log(cli, err);
     if (rc == 0)
