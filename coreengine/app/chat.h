@@ -111,7 +111,7 @@ struct rv_chat_opts {
     void (*on_effect)(void *self, const struct rv_effects *all, const struct rv_effect *e);
     /** The turn that rv_chat_begin() began is over, or waits for an answer. rc < 0: it failed
      * without a result, and err says why. Both are borrowed for the call, which may begin the next turn or free the
-     * chat. */
+     * chat: that of a struct rv_app_chat has to be NULL then. */
     void (*on_turn)(void *self, rv_chat *chat, const struct rv_chat_turn *turn, int rc, const rv_err *err);
     void *self;
 };
@@ -206,10 +206,11 @@ struct rv_app_chat {
  *  RV_E_NOT_FOUND; what the store says (store_failed). */
 RV_MUST_CHECK int rv_app_chat_open(struct rv_app_chat *c, rv_err **err);
 /** Another chat in place of the one there is: session NULL is a new one, agent as in struct rv_chat_opts. On failure
- *  nothing changed. */
+ *  nothing changed. RV_E_STATE: c is not open. */
 RV_MUST_CHECK int rv_app_chat_enter(struct rv_app_chat *c, const char *session, const char *agent, rv_err **err);
 /** {session_id, run_id, agent, status, text, ...}, appended. */
 void rv_app_chat_write(const struct rv_app_chat *c, const struct rv_chat_turn *turn, rv_buf *b);
+/** Also of one that is closed, or was not opened; then it can be opened again. Not from a callback: leave its loop. */
 void rv_app_chat_close(struct rv_app_chat *c);
 
 /* One more chat with what c has open, for a front with many users: each has a chat of its own. */

@@ -421,6 +421,8 @@ int rv_app_chat_enter(struct rv_app_chat *c, const char *session, const char *ag
     struct rv_chat_opts opts = c->opts;
     rv_chat *chat = NULL;
 
+    if (!c->engine)
+        return RV_FAIL(err, RV_E_STATE, "the chat is not open: rv_app_chat_open() opens it");
     chat_fill_opts(c, &c->app->scope, session, agent, &opts);
     opts.services = c->services.app ? &c->services.exec : rv_app_services_init(&c->services, c->app);
     int rc = rv_chat_new(&opts, &chat, err);
@@ -433,6 +435,16 @@ int rv_app_chat_enter(struct rv_app_chat *c, const char *session, const char *ag
 
 void rv_app_chat_close(struct rv_app_chat *c)
 {
+    struct rv_app_chat first = {.app = c->app,
+                                .script = c->script,
+                                .wanted = c->wanted,
+                                .n_wanted = c->n_wanted,
+                                .loop = c->loop,
+                                .opts = c->opts,
+                                .store_failed = c->store_failed};
+
+    if (c->limits)
+        first.opts.quotas = NULL; /* those of the limits */
     rv_chat_free(c->chat);
     rv_app_engine_free(&c->loaded, c->engine);
     rv_chat_pipelines_free(c->pipelines);
@@ -443,4 +455,5 @@ void rv_app_chat_close(struct rv_app_chat *c)
     rv_quotas_free(c->quotas);
     free(c->limits);
     free(c->capabilities);
+    *c = first;
 }

@@ -1,4 +1,4 @@
-/* A run in one call, and the answer to the one that waits. */
+/* A run in one call, and the answer to the one that waits; a chat that is opened and closed. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,6 +167,25 @@ START_TEST(a_request_to_cancel_that_comes_just_before_the_run_waits_is_obeyed)
 }
 END_TEST
 
+START_TEST(a_chat_is_closed_twice_and_opened_again)
+{
+    const struct rv_app app = {.no_store = true, .capability = "", .schema_dir = ""};
+    struct rv_app_chat chat = {.app = &app};
+    rv_err *err = NULL;
+
+    ck_assert_int_eq(rv_app_chat_enter(&chat, NULL, "a", &err), RV_E_STATE);
+    rv_err_free(err);
+    rv_app_chat_close(&chat);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(rv_app_chat_open(&chat, NULL), 0);
+        ck_assert_int_eq(rv_app_chat_enter(&chat, NULL, "a", NULL), RV_E_NOT_FOUND);
+        rv_app_chat_close(&chat);
+        rv_app_chat_close(&chat);
+        ck_assert_ptr_eq(chat.app, &app);
+    }
+}
+END_TEST
+
 static TCase *job_case(void)
 {
     TCase *tc = tcase_create("job");
@@ -177,6 +196,7 @@ static TCase *job_case(void)
     tcase_add_test(tc, says_what_is_wrong_with_a_pipeline);
     tcase_add_test(tc, a_run_that_waits_goes_on_with_its_users_answer_once);
     tcase_add_loop_test(tc, a_request_to_cancel_that_comes_just_before_the_run_waits_is_obeyed, 0, 2);
+    tcase_add_test(tc, a_chat_is_closed_twice_and_opened_again);
     return tc;
 }
 
