@@ -138,8 +138,7 @@ static const struct place *place_of(json_object *args, json_object **shown)
     return NULL;
 }
 
-/* Takes value; NULL: there was no memory for it. What could not be looked at, or said, must not pass. */
-static void put(json_object *obj, const char *key, json_object *value, int *failed)
+void guard_put(json_object *obj, const char *key, json_object *value, int *failed)
 {
     if (obj && value && json_object_object_add(obj, key, value) == 0)
         return;
@@ -203,12 +202,12 @@ static json_object *changeable(const struct place *place, json_object *shown, in
     if (!kept)
         *failed = 1;
     if (place == &places[1] && json_object_object_get_ex(shown, "text", &part) && part)
-        put(kept, "text", json_object_get(part), failed);
+        guard_put(kept, "text", json_object_get(part), failed);
     if (place == &places[1] && (part = output_of(shown, failed)))
-        put(kept, "output", part, failed);
+        guard_put(kept, "output", part, failed);
     for (size_t i = 0; place == &places[0] && i < sizeof told_keys / sizeof told_keys[0]; i++)
         if (json_object_object_get_ex(shown, told_keys[i], &part) && part)
-            put(kept, told_keys[i], json_object_get(part), failed);
+            guard_put(kept, told_keys[i], json_object_get(part), failed);
     return kept;
 }
 
@@ -239,11 +238,11 @@ static json_object *with_content(json_object *result, json_object *content, int 
     if (!json_object_is_type(result, json_type_object)) {
         data = json_object_new_object();
         if (result)
-            put(data, "value", result, failed);
+            guard_put(data, "value", result, failed);
     }
-    put(whole, "status", json_object_new_string("success"), failed);
-    put(whole, "data", data, failed);
-    put(whole, "content", json_object_get(content), failed);
+    guard_put(whole, "status", json_object_new_string("success"), failed);
+    guard_put(whole, "data", data, failed);
+    guard_put(whole, "content", json_object_get(content), failed);
     *failed |= !whole;
     return whole;
 }
@@ -254,8 +253,17 @@ static void block_error(json_object *reply, json_object *error, int *failed)
     json_object *message = NULL;
     bool has = json_object_object_get_ex(error, "message", &message) && json_object_get_string_len(message) > 0;
 
-    put(reply, "action", json_object_new_string("block"), failed);
-    put(reply, "reason", has ? json_object_get(message) : json_object_new_string("its error has a secret"), failed);
+    guard_put(reply, "action", json_object_new_string("block"), failed);
+    guard_put(reply, "reason", has ? json_object_get(message) : json_object_new_string("its error has a secret"),
+              failed);
+}
+
+/* The attachments of a request, or NULL; borrowed. */
+static json_object *attachments_of(const struct place *place, json_object *shown)
+{
+    json_object *list = NULL;
+
+    return place == &places[0] && json_object_object_get_ex(shown, "attachments", &list) ? list : NULL;
 }
 
 static int redact_secrets(void *self, struct rv_cap_call *call)
@@ -277,8 +285,8 @@ static int redact_secrets(void *self, struct rv_cap_call *call)
     if (changed && (reply = json_object_new_object()) && place == &places[4]) {
         block_error(reply, kept, &failed);
     } else if (reply) {
-        put(reply, "action", json_object_new_string("replace"), &failed);
-        put(reply, place->member, json_object_get(kept), &failed);
+        guard_put(reply, "action", json_object_new_string("replace"), &failed);
+        guard_put(reply, place->member, json_object_get(kept), &failed);
     }
     if (failed || !args || (changed && !reply))
         rc = call->fail(call, "ExecutionError", args ? "out of memory" : "the call cannot be read");
@@ -323,6 +331,18 @@ static const char *find_word(const struct guard *g, json_object *v)
     return found;
 }
 
+static const char *find_word_in_attachments(const struct guard *g, json_object *list, int *failed)
+{
+    const char *word = NULL;
+
+    for (size_t i = 0; list && i < json_object_array_length(list) && !word; i++) {
+        json_object *read = guard_read_attachment(json_object_array_get_idx(list, i), failed);
+        word = find_word(g, read);
+        json_object_put(read);
+    }
+    return word;
+}
+
 static int block_words(void *self, struct rv_cap_call *call)
 {
     const struct guard *g = self;
@@ -336,13 +356,15 @@ static int block_words(void *self, struct rv_cap_call *call)
         word = find_word(g, kept);
     if (place && g->words && !word)
         word = find_word(g, content_of(place, args));
+    if (place && g->words && !word)
+        word = find_word_in_attachments(g, attachments_of(place, shown), &failed);
     if (word && (reply = json_object_new_object())) {
         size_t n = strnlen(word, MAX_SHOWN);
         while (n > 0 && ((unsigned char)word[n] & 0xc0) == 0x80) /* not within a character */
             n--;
         snprintf(reason, sizeof reason, "it has the word \"%.*s\", which is not allowed here", (int)n, word);
-        put(reply, "action", json_object_new_string("block"), &failed);
-        put(reply, "reason", json_object_new_string(reason), &failed);
+        guard_put(reply, "action", json_object_new_string("block"), &failed);
+        guard_put(reply, "reason", json_object_new_string(reason), &failed);
     }
     if (failed || !args || (word && !reply))
         rc = call->fail(call, "ExecutionError", args ? "out of memory" : "the call cannot be read");

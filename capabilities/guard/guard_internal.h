@@ -6,6 +6,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* --- guard.c --- */
+/** Takes value; NULL: there was no memory for it. What could not be looked at, or said, must not pass. */
+void guard_put(json_object *obj, const char *key, json_object *value, int *failed);
+
+/* --- attachments.c --- */
+/** What can be read of an attachment, an object of texts, the caller's: its address and its name, and its data where
+ *  they are a text. *failed: memory is short. */
+json_object *guard_read_attachment(json_object *item, int *failed);
+
 /* --- secrets.c --- */
 /** What the first secret below v is, in its texts or in the names of members, or NULL. */
 const char *guard_find_secret(json_object *v);

@@ -320,6 +320,30 @@ START_TEST(all_that_is_told_of_a_tool_is_looked_at)
 }
 END_TEST
 
+/* What hooks before a model make of an attachment behind a picture. */
+static const struct {
+    const char *item;
+    bool is_blocked;
+} attached[] = {
+    {"{\"type\":\"file\",\"data\":\"eyJrIjoic3dvcmRmaXNoIn0=\",\"media_type\":\"application/json\"}", true},
+    {"{\"type\":\"file\",\"data\":\"eyJrIjoic3dvcmRmaXNoIn0=\",\"media_type\":\"application/pdf\"}", false},
+    {"{\"type\":\"image\",\"url\":\"https://a.test/swordfish\"}", true},
+};
+START_TEST(attachments_are_looked_at)
+{
+    struct guarded g;
+
+    begin(&g);
+    rv_buf_printf(
+        &g.args,
+        "{\"hook\":\"before_model\",\"request\":{\"prompt\":\"hi\",\"attachments\":[{\"type\":\"image\",\"data\":"
+        "\"AAAA\",\"media_type\":\"image/png\"},%s]}}",
+        attached[_i].item);
+    assert_has(ask(&g, RV_NAME_HOOK, "guard.block_words"), attached[_i].is_blocked ? "\"block\"" : "\"continue\"");
+    end(&g);
+}
+END_TEST
+
 START_TEST(what_cannot_be_read_is_not_allowed)
 {
     static const char *const policies[] = {"guard.no_secrets", "guard.confirm_commands"};
@@ -360,6 +384,7 @@ static TCase *guard_case(void)
     tcase_add_test(tc, names_of_members_have_secrets_too);
     tcase_add_loop_test(tc, an_output_that_is_handed_over_is_looked_at, 0, RV_COUNT(replies));
     tcase_add_loop_test(tc, all_that_is_told_of_a_tool_is_looked_at, 0, RV_COUNT(called));
+    tcase_add_loop_test(tc, attachments_are_looked_at, 0, RV_COUNT(attached));
     tcase_add_test(tc, what_cannot_be_read_is_not_allowed);
     tcase_add_test(tc, a_tool_of_files_reads_deep_arguments);
     return tc;
