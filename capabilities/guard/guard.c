@@ -266,6 +266,18 @@ static json_object *attachments_of(const struct place *place, json_object *shown
     return place == &places[0] && json_object_object_get_ex(shown, "attachments", &list) ? list : NULL;
 }
 
+static void redact_attachments(json_object *request, json_object *list, int *changed, int *failed)
+{
+    int here = 0;
+    json_object *made = guard_redact_attachments(list, &here, failed);
+
+    if (here > 0)
+        guard_put(request, "attachments", made, failed);
+    else
+        json_object_put(made);
+    *changed += here;
+}
+
 static int redact_secrets(void *self, struct rv_cap_call *call)
 {
     json_object *args = json_of(call->args), *shown = NULL, *reply = NULL, *kept = NULL, *whole;
@@ -281,6 +293,8 @@ static int redact_secrets(void *self, struct rv_cap_call *call)
             json_object_put(kept);
             kept = whole;
         }
+        if (attachments_of(place, shown))
+            redact_attachments(kept, attachments_of(place, shown), &changed, &failed);
     }
     if (changed && (reply = json_object_new_object()) && place == &places[4]) {
         block_error(reply, kept, &failed);

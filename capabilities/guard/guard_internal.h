@@ -14,6 +14,9 @@ void guard_put(json_object *obj, const char *key, json_object *value, int *faile
 /** What can be read of an attachment, an object of texts, the caller's: its address and its name, and its data where
  *  they are a text. *failed: memory is short. */
 json_object *guard_read_attachment(json_object *item, int *failed);
+/** The list as a hook gives it back, the caller's, without secrets: attachments without any are their numbers. *changed
+ *  counts; *failed: memory is short. */
+json_object *guard_redact_attachments(json_object *list, int *changed, int *failed);
 
 /* --- secrets.c --- */
 /** What the first secret below v is, in its texts or in the names of members, or NULL. */

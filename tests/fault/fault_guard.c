@@ -37,6 +37,10 @@ static const struct {
     {RV_NAME_HOOK, "guard.redact_secrets",
      "{\"hook\": \"after_tool\", \"result\": {}, \"content\": [{\"type\": \"text\", \"text\": \"key " SECRET "\"}]}",
      "\"replace\""},
+    {RV_NAME_HOOK, "guard.redact_secrets",
+     "{\"hook\": \"before_model\", \"request\": {\"attachments\": [{\"data\": \"a2V5IEFLSUFBQkNERUZHSElKS0xNTk9Q\", "
+     "\"media_type\": \"text/plain\"}]}}",
+     "\"replace\""},
     {RV_NAME_POLICY, "guard.no_secrets", "{\"output\": {\"a\": \"key " SECRET "\"}}", "\"deny\""},
 };
 

@@ -322,12 +322,21 @@ END_TEST
 
 /* What hooks before a model make of an attachment behind a picture. */
 static const struct {
-    const char *item;
+    const char *item, *redacts; /* NULL: it goes on */
     bool is_blocked;
 } attached[] = {
-    {"{\"type\":\"file\",\"data\":\"eyJrIjoic3dvcmRmaXNoIn0=\",\"media_type\":\"application/json\"}", true},
-    {"{\"type\":\"file\",\"data\":\"eyJrIjoic3dvcmRmaXNoIn0=\",\"media_type\":\"application/pdf\"}", false},
-    {"{\"type\":\"image\",\"url\":\"https://a.test/swordfish\"}", true},
+    {"{\"type\":\"file\",\"data\":\"bXkgc2stYWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4Lg==\",\"media_type\":\"text/"
+     "plain\",\"name\":\"a.txt\"}",
+     "[0,{\"name\":\"a.txt\",\"media_type\":\"text/plain\",\"data\":\"bXkgW3JlZGFjdGVkOiBhbiBBUEkga2V5XS4=\"}]", false},
+    {"{\"type\":\"file\",\"data\":\"eyJrIjoic3dvcmRmaXNoIn0=\",\"media_type\":\"application/json\"}", NULL, true},
+    {"{\"type\":\"file\",\"data\":\"bXkgc2stYWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4IHN3b3JkZmlzaA==\",\"media_type\":"
+     "\"application/pdf\"}",
+     NULL, false},
+    {"{\"type\":\"image\",\"url\":\"https://a.test/?k=sk-abcdefghijklmnopqrstuvwx\"}",
+     "[0,{\"url\":\"https://a.test/?k=[redacted: an API key]\",\"type\":\"image\"}]", false},
+    {"{\"type\":\"file\",\"data\":\"AAECAw==\",\"media_type\":\"application/"
+     "pdf\",\"name\":\"sk-abcdefghijklmnopqrstuvwx\"}",
+     "[0,{\"name\":\"[redacted: an API key]\",\"media_type\":\"application/pdf\",\"data\":\"AAECAw==\"}]", false},
 };
 START_TEST(attachments_are_looked_at)
 {
@@ -339,6 +348,14 @@ START_TEST(attachments_are_looked_at)
         "{\"hook\":\"before_model\",\"request\":{\"prompt\":\"hi\",\"attachments\":[{\"type\":\"image\",\"data\":"
         "\"AAAA\",\"media_type\":\"image/png\"},%s]}}",
         attached[_i].item);
+    const char *redacted = ask(&g, RV_NAME_HOOK, "guard.redact_secrets");
+    if (attached[_i].redacts) {
+        assert_has(redacted, "\"action\":\"replace\"");
+        assert_has(redacted, "\"prompt\":\"hi\"");
+        assert_has(redacted, attached[_i].redacts);
+    } else {
+        assert_has(redacted, "\"continue\"");
+    }
     assert_has(ask(&g, RV_NAME_HOOK, "guard.block_words"), attached[_i].is_blocked ? "\"block\"" : "\"continue\"");
     end(&g);
 }
