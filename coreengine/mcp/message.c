@@ -184,19 +184,18 @@ static int parse(rv_str bytes, json_object **out, rv_err **err)
     static const struct rv_json_opts opts = {
         .max_bytes = RV_MCP_MAX_MESSAGE, .max_depth = RV_MCP_MAX_DEPTH, .what = "the message"};
     rv_buf mended = RV_BUF_INIT(RV_MCP_MAX_MESSAGE);
-    rv_err *why = NULL;
-    int rc = rv_json_parse(bytes, &opts, out, &why);
+    int rc = rv_json_parse(bytes, &opts, out, err);
 
     if (rc == RV_E_PARSE && replace_halves(bytes, &mended)) {
-        rv_err_free(why);
-        why = NULL;
-        rc = rv_buf_check(&mended, "a message of MCP", &why);
+        if (err) {
+            rv_err_free(*err);
+            *err = NULL;
+        }
+        rc = rv_buf_check(&mended, "a message of MCP", err);
         if (rc == 0)
-            rc = rv_json_parse(rv_buf_str(&mended), &opts, out, &why);
+            rc = rv_json_parse(rv_buf_str(&mended), &opts, out, err);
     }
     rv_buf_fini(&mended);
-    if (rc < 0)
-        rv_err_pass(err, why);
     return rc;
 }
 
