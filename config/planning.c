@@ -116,17 +116,21 @@ static bool is_tool_of(const struct rv_mcp_server_config *s, const char *name)
 
 /* As far as the file says: which tools a server has is known only when it is asked, and a stage must not change its
  * strategy because a server is down. */
-static bool has_servers(const struct rv_pipeline *p, const struct rv_agent *a)
+static bool may_call(const struct rv_agent *a, const struct rv_mcp_server_config *s)
 {
     const struct rv_str_list *allowed = &a->tools.allowed;
 
-    for (size_t s = 0; s < p->n_mcp_servers; s++) {
-        if (!allowed->is_set)
+    for (size_t i = 0; allowed->is_set && i < allowed->n; i++)
+        if (is_tool_of(s, allowed->items[i]))
             return true;
-        for (size_t i = 0; i < allowed->n; i++)
-            if (is_tool_of(&p->mcp_servers[s], allowed->items[i]))
-                return true;
-    }
+    return !allowed->is_set;
+}
+
+static bool has_servers(const struct rv_pipeline *p, const struct rv_agent *a)
+{
+    for (size_t s = 0; s < p->n_mcp_servers; s++)
+        if (may_call(a, &p->mcp_servers[s]))
+            return true;
     return false;
 }
 
@@ -198,6 +202,21 @@ static void warn_of_rounds(struct rv_loader *l, const struct rv_agent *a)
     }
 }
 
+/* Forms of servers that no one fills in: such calls fail. */
+static void warn_of_forms(struct rv_loader *l, const struct rv_agent *a)
+{
+    for (size_t i = 0; a->planning.confirmer == RV_CONFIRMER_NONE && i < l->p->n_mcp_servers; i++) {
+        const struct rv_mcp_server_config *s = &l->p->mcp_servers[i];
+        if (s->elicitation && may_call(a, s))
+            rv_findings_add(
+                l->findings, RV_SEVERITY_WARNING, &a->places.stage,
+                "add execute: {confirmer: person}, or strategy: standard",
+                "agent \"%s\": MCP server \"%s\" may ask a person (elicitation), and a stage that plans has "
+                "none without a confirmer: such calls fail",
+                a->name, s->name);
+    }
+}
+
 void config_check_planning(struct rv_loader *l, const struct rv_agent *a)
 {
     const struct rv_src *src = &a->planning.strategy_src;
@@ -207,6 +226,7 @@ void config_check_planning(struct rv_loader *l, const struct rv_agent *a)
         return;
     }
     warn_of_rounds(l, a);
+    warn_of_forms(l, a);
     if (!rv_agent_is_unbound(a) && !(a->has_llm && a->has_tools))
         finding(l, a, RV_SEVERITY_ERROR, src, "set has_llm and has_tools",
                 "strategy is planned, and no model of the stage has tools");

@@ -34,6 +34,16 @@ static const struct {
      "  - {name: a, has_llm: true, model_role: r, has_tools: true, allowed_tools: [s.find], max_rounds: 3}\n",
      "t.yaml:4:99: warning: agent \"a\": max_rounds has no effect: the stage plans all of its tool calls at once\n"
      "  hint: write strategy: standard, or leave it out\n"},
+    {"name: x\nmcp_servers: {s: {command: [x], elicitation: true}, t: {command: [x]}}\nagents:\n"
+     "  - {name: a, has_llm: true, model_role: r, has_tools: true, allowed_tools: [s.find]}\n"
+     "  - {name: b, has_llm: true, model_role: r, has_tools: true, allowed_tools: [t.find]}\n"
+     "  - {name: c, has_llm: true, model_role: r, has_tools: true, allowed_tools: [s.find], execute: {confirmer: "
+     "person}}\n"
+     "  - {name: d, has_llm: true, model_role: r, has_tools: true, allowed_tools: [s.find], strategy: standard}\n",
+     "t.yaml:4:5: warning: agent \"a\": MCP server \"s\" may ask a person (elicitation), and a stage that plans has "
+     "none "
+     "without a confirmer: such calls fail\n"
+     "  hint: add execute: {confirmer: person}, or strategy: standard\n"},
 };
 
 START_TEST(what_contradicts_a_plan_is_found)
