@@ -23,7 +23,7 @@ static const struct rv_cli_option options[] = {
     {"child-text", 0, "WORD",
      "text to show and store when an agent asks another: child, parent, both or final (default: the agent's choice, "
      "else final)",
-     NULL, false},
+     "child parent both final", false},
     {"message", 0, "TEXT", "send this message and exit; - reads it from standard input", NULL, false},
     {"input-file", 0, "FILE", "read the message from a file; - is standard input", "FILE", false},
     {"attach", 0, "FILE", "send a picture, a PDF or a text file with the first message; again: as before", "FILE",
