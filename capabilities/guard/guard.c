@@ -313,14 +313,53 @@ static int redact_secrets(void *self, struct rv_cap_call *call)
     return rc;
 }
 
-/* The first of the words that stands in a text, whatever the case of its ASCII letters, or NULL. A NUL ends no text. */
+/* The next character of a text, in UTF-8, and how many bytes of the text it takes up: a byte, or one escape or two. */
+static size_t read_char(const char *c, const char *end, char out[4], size_t *n)
+{
+    int code = guard_read_escape(c, end), low = code >= 0xd800 && code < 0xdc00 ? guard_read_escape(c + 6, end) : -1;
+    bool is_pair = low >= 0xdc00 && low < 0xe000;
+    size_t taken = is_pair ? 12 : code >= 0 ? 6 : 1;
+
+    if (is_pair)
+        code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+    *n = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    out[0] = *c;
+    if (code >= 0 && code < 0x80)
+        out[0] = (char)code;
+    for (size_t i = *n; *n > 1 && i-- > 1; code >>= 6)
+        out[i] = (char)(0x80 | (code & 0x3f));
+    if (*n > 1)
+        out[0] = (char)((0xf0 << (4 - *n)) | code);
+    return taken;
+}
+
+/* Does the word begin there, in a text with escapes of JSON? */
+static bool is_word_escaped(const char *c, const char *end, const char *word)
+{
+    while (*word) {
+        char got[4];
+        size_t n = 0;
+        if (c >= end)
+            return false;
+        c += read_char(c, end, got, &n);
+        if (strncasecmp(got, word, n) != 0)
+            return false;
+        word += n;
+    }
+    return true;
+}
+
+/* The first of the words that stands in a text, whatever the case of its ASCII letters, or NULL. A NUL ends no text. A
+ * text may itself be JSON, as many servers give it, with escapes for all but ASCII. */
 static const char *word_in(const struct guard *g, const char *text, size_t len)
 {
+    bool has_escapes = memmem(text, len, "\\u", 2) != NULL;
+
     for (size_t i = 0; i < json_object_array_length(g->words); i++) {
         const char *word = json_object_get_string(json_object_array_get_idx(g->words, i));
         size_t n = strlen(word);
         for (size_t at = 0; at + n <= len; at++)
-            if (strncasecmp(text + at, word, n) == 0)
+            if (strncasecmp(text + at, word, n) == 0 || (has_escapes && is_word_escaped(text + at, text + len, word)))
                 return word;
     }
     return NULL;

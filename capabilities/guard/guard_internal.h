@@ -19,6 +19,8 @@ json_object *guard_read_attachment(json_object *item, int *failed);
 json_object *guard_redact_attachments(json_object *list, int *changed, int *failed);
 
 /* --- secrets.c --- */
+/** The character, or half of one, that an escape of JSON like \u00e9 at c stands for; -1: there is none. */
+int guard_read_escape(const char *c, const char *end);
 /** What the first secret below v is, in its texts or in the names of members, or NULL. */
 const char *guard_find_secret(json_object *v);
 /** Redacts all texts and names of members below v. Returns what is to stand in its place, or NULL to leave it; *changed

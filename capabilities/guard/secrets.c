@@ -21,6 +21,8 @@ static const struct token {
     {"xoxb-", 20, "a chat token"},
 };
 
+static const char hex[] = "0123456789abcdef";
+
 struct secret {
     const char *what;
     size_t len; /* bytes of the text that it takes up */
@@ -40,8 +42,23 @@ static size_t token_length(const char *c, const char *end)
     return n;
 }
 
+int guard_read_escape(const char *c, const char *end)
+{
+    int code = 0;
+
+    if (end - c < 6 || c[0] != '\\' || c[1] != 'u')
+        return -1;
+    for (int i = 2; i < 6; i++) {
+        const char *digit = strchr(hex, tolower((unsigned char)c[i]));
+        if (!c[i] || !digit)
+            return -1;
+        code = code * 16 + (int)(digit - hex);
+    }
+    return code;
+}
+
 /* Is `at` within a word, as "sk-" is in "risk-free"? The letters of an escape do not belong to one: a string of JSON in
- * a string has "\\nsk-...", an address has "%20sk-...". */
+ * a string has "\\nsk-..." or "\\u0026sk-...", an address has "%20sk-...". */
 static bool is_in_word(const char *text, const char *at)
 {
     size_t before = (size_t)(at - text);
@@ -50,6 +67,9 @@ static bool is_in_word(const char *text, const char *at)
         return false;
     if (before >= 2 && at[-2] == '\\' && strchr("bfnrt", at[-1]))
         return false;
+    int code = before >= 6 ? guard_read_escape(at - 6, at) : -1;
+    if (code >= 0)
+        return code < 0x80 && is_token_char((char)code);
     return !(before >= 3 && at[-3] == '%' && isxdigit((unsigned char)at[-2]) && isxdigit((unsigned char)at[-1]));
 }
 

@@ -30,7 +30,7 @@ static void begin(struct guarded *g)
 
     *g = (struct guarded){NULL, RV_BUF_INIT((size_t)1 << 20), RV_BUF_INIT((size_t)1 << 20), NULL};
     ck_assert_int_eq(rv_plugins_new(&opts, &g->plugins, NULL), 0);
-    load(g, "guard", "{\"blocked_words\": [\"swordfish\"]}");
+    load(g, "guard", "{\"blocked_words\": [\"swordfish\", \"L\u00f6hne\", \"\U0001F680 day\"]}");
     load(g, "files", "{\"roots\": [\"/\"]}");
 }
 
@@ -131,6 +131,13 @@ static const struct {
     {"{\"a\":{\"b\":[{\"my Swordfish\":null}]}}", true},
     {"{\"a\":\"x\\u0000swordfish\"}", true},
     {"{\"a\":\"sword fish, swordfis\"}", false},
+    /* JSON in a text */
+    {"{\"a\":\"{\\\"k\\\":\\\"a sword\\\\u0066ish\\\"}\"}", true},
+    {"{\"a\":\"L\\\\u00F6hne\"}", true},
+    {"{\"a\":\"L\\\\u00f6hn\"}", false},
+    {"{\"a\":\"l\u00f6hne\"}", true},
+    {"{\"a\":\"\\\\uD83D\\\\uDE80 day\"}", true},
+    {"{\"a\":\"\\\\uD83D\\\\uDE81 day, \\\\ud83d, \\\\u12\"}", false},
 };
 START_TEST(a_word_is_found_in_texts_and_names)
 {
@@ -185,6 +192,8 @@ static const struct {
      "([redacted: a chat token]) \u00fc[redacted: an access key id]", "a chat token"},
     {"first\\nsk-abcdefghijklmnopqrstuvwx", "first\\n[redacted: an API key]", "an API key"},
     {"A=1\\\\nsk-abcdefghijklmnopqrstuvwx", "A=1\\\\n[redacted: an API key]", "an API key"},
+    {"a\\\\u0026k=1\\\\u003Csk-abcdefghijklmnopqrstuvwx", "a\\\\u0026k=1\\\\u003C[redacted: an API key]", "an API key"},
+    {"ri\\\\u0073sk-abcdefghijklmnopqrstuvwx", NULL, NULL},
     {"?k=%20sk-abcdefghijklmnopqrstuvwx", "?k=%20[redacted: an API key]", "an API key"},
     /* in the middle of a word */
     {"risk-assessment-framework", NULL, NULL},
