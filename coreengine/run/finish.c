@@ -81,6 +81,8 @@ static const char *code_of(const rv_run *run)
 static void emit_end(rv_run *run, const char *error_text, struct rv_effects *out)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(run->env);
+    const struct rv_envelope_used used = rv_run_used(run);
+    const struct rv_usage *usage = run->shared.rules >= RV_RULES_10 ? &used.usage : &f->usage;
     const char *code = code_of(run);
 
     if (error_text)
@@ -92,10 +94,8 @@ static void emit_end(rv_run *run, const char *error_text, struct rv_effects *out
                 RV_M_IF(run->shared.rules >= RV_RULES_2,
                         RV_M_TEXT("reason_class", rv_reason_class_text(rv_reason_class_for(f->terminal_reason)))),
                 RV_M_TEXT("termination_reason", f->termination_reason), RV_M_TEXT("error", error_text),
-                RV_M_IF(code, RV_M_TEXT("code", code)),
-                RV_M_INT("stage_visits", run->main.opened ? run->totals.visits : f->agent_hop_count),
-                RV_M_INT("llm_calls", run->main.opened ? run->totals.llm_calls : f->llm_call_count),
-                RV_M_IF(!rv_usage_is_zero(&f->usage), RV_M_USAGE("usage", &f->usage)));
+                RV_M_IF(code, RV_M_TEXT("code", code)), RV_M_INT("stage_visits", used.hops),
+                RV_M_INT("llm_calls", used.llm_calls), RV_M_IF(!rv_usage_is_zero(usage), RV_M_USAGE("usage", usage)));
 }
 
 int run_finish(rv_run *run, enum rv_run_status status, const char *error_text, struct rv_effects *out, rv_err **err)
