@@ -255,6 +255,27 @@ static const struct rv_node *value_of(const struct rv_agentdoc_reading *r, const
     return NULL;
 }
 
+/* Two members under one name: only one of them would be passed on. */
+static void check_targets(struct rv_agentdoc_reading *r, const struct rv_node *map)
+{
+    static const char hint[] = "give each member a parameter of its own";
+
+    for (size_t i = 0; i < map->n; i++) {
+        const char *to = map->items[i]->kind == RV_NODE_STR ? map->items[i]->text.ptr : NULL;
+        const char *from = map->keys[i]->text.ptr;
+        for (size_t k = 0; to && k < i; k++)
+            if (map->items[k]->kind == RV_NODE_STR && strcmp(map->items[k]->text.ptr, to) == 0)
+                rv_keys_add_finding(
+                    &r->keys, RV_SEVERITY_WARNING, &map->items[i]->src, hint,
+                    "chained_map: \"%.60s\" and \"%.60s\" both become \"%.60s\", so one of them is lost",
+                    map->keys[k]->text.ptr, from, to);
+        if (to && strcmp(to, from) != 0 && rv_node_get(r->properties, to) && !rv_node_get(map, to))
+            rv_keys_add_finding(
+                &r->keys, RV_SEVERITY_WARNING, &map->items[i]->src, hint,
+                "chained_map: \"%.60s\" becomes \"%.60s\", as a property is called, so one of them is lost", from, to);
+    }
+}
+
 /* p8 W37: what the map names must be there to be passed on. */
 static void check_chain(struct rv_agentdoc_reading *r)
 {
@@ -280,6 +301,7 @@ static void check_chain(struct rv_agentdoc_reading *r)
             agentdoc_near(r, RV_SEVERITY_ERROR, &key->src, rv_nearest(key->text, names, n), NULL,
                           "chained_map: no property is called \"%s\"", key->text.ptr);
     }
+    check_targets(r, map);
 }
 
 /* A router that names itself leads nowhere: a person would be shown its choice instead of an answer. */

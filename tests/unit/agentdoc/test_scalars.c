@@ -154,6 +154,14 @@ static const struct {
     {HEAD "routing: {agents: [b]}\nstructured_output: true\nproperties: {agnt: {type: string}}\n",
      "5:13: warning: agent \"a\": routing leads to the fallback alone: no property is called \"agent\""},
     {HEAD "routing: {agents: [b]}\nstructured_output: true\nproperties: {agent: {type: string}}\n", NULL},
+    {HEAD "structured_output: true\nchained_tool: t\nproperties: {a: {}, b: {}, c: {}}\nchained_map: {a: x, b: x}\n",
+     "6:24: warning: agent \"a\": chained_map: \"a\" and \"b\" both become \"x\", so one of them is lost\n"
+     "  hint: give each member a parameter of its own"},
+    {HEAD "structured_output: true\nchained_tool: t\nproperties: {a: {}, b: {}, c: {}}\nchained_map: {a: b}\n",
+     "6:18: warning: agent \"a\": chained_map: \"a\" becomes \"b\", as a property is called, so one of them is lost"},
+    {HEAD
+     "structured_output: true\nchained_tool: t\nproperties: {a: {}, b: {}, c: {}}\nchained_map: {a: b, b: a, c: c}\n",
+     NULL},
     {HEAD "moment_max_inject: 50\n", NULL},
     {HEAD "moment_max_inject: 51\n", "3:20: error: agent \"a\": moment_max_inject must be 50 or less, not 51"},
     {HEAD "moment_max_tokens: \"1048577\"\n", "moment_max_tokens must be 1048576 or less, not 1048577"},
