@@ -519,8 +519,8 @@ const struct rv_cli_verb verb_run = {
         "With --batch each line of a file is a run in JSON: a text in quotes, or a state such as\n"
         "{\"raw_input\": \"...\", \"metadata\": {}}. One result line each comes in the order of the lines. The same\n"
         "command goes on with a batch that was stopped: lines that the store has an answer for are not run again.\n\n"
-        "With --watch it runs again when a file in the folders of the pipeline, its script or the agents has changed\n"
-        "what a run is started with.",
+        "With --watch it runs again when a file that it read, wherever that is, has changed what a run is started "
+        "with.",
     .examples = "reeve run pipelines/ask-docs.yaml --input \"how are errors made?\"   # ask\n"
                 "echo hi | reeve run pipelines/hooks.yaml --input - --json | jq .response   # in a pipe\n"
                 "reeve run pipelines/loop.yaml --script pipelines/scripts/loop.yaml --events   # without any model\n"
