@@ -73,6 +73,21 @@ RV_MUST_CHECK int rv_store_list_sessions(rv_store *s, const struct rv_store_scop
 RV_MUST_CHECK int rv_store_delete_session(rv_store *s, const struct rv_store_scope *scope, const char *id,
                                           int64_t now_us, rv_err **err);
 
+/* The place in which a turn of a session begins: one process at a time has it. What it points to is borrowed for the
+ * call. */
+struct rv_turn_place {
+    const char *session, *owner; /* owner: who wants it, or has it */
+    int64_t now_us, until_us;    /* it is the owner's until then */
+    const char *dead;            /* an owner that is known to be dead has it no more; NULL: none is */
+};
+/** Take it for a session of that tenant and user (scope's user NULL: none), which need not be there. *is_mine; else *by
+ * says who has it, "" if that one has just left it. An owner that has it keeps it. */
+RV_MUST_CHECK int rv_store_take_turn(rv_store *s, const struct rv_store_scope *scope, const struct rv_turn_place *place,
+                                     bool *is_mine, char by[RV_STORE_MAX_ID + 1], rv_err **err);
+/** Fine if another has it. */
+RV_MUST_CHECK int rv_store_leave_turn(rv_store *s, const struct rv_store_scope *scope,
+                                      const struct rv_turn_place *place, rv_err **err);
+
 struct rv_message_filter {
     int64_t from_seq, upto_seq; /* 0: from the first, to the last */
     bool newest_first;

@@ -174,6 +174,9 @@
     X(TAKE_DUTY, "INSERT INTO duties (name, worker, until_us) VALUES (?1, ?2, ?3) ON CONFLICT (name) DO UPDATE"        \
                  " SET worker = excluded.worker, until_us = excluded.until_us"                                         \
                  " WHERE duties.worker = excluded.worker OR duties.until_us <= ?4")                                    \
+    X(HAS_DUTY, "SELECT worker FROM duties WHERE name = ?1")                                                           \
+    X(DROP_DUTY, "DELETE FROM duties WHERE name = ?1 AND worker = ?2")                                                 \
+    X(PRUNE_DUTIES, "DELETE FROM duties WHERE until_us < ?1")                                                          \
     X(OWNERS, "SELECT DISTINCT owner FROM runs WHERE owner IS NOT NULL AND status IN ('ready', 'running')")            \
     X(LEFT, "SELECT " RV_SQL_RUN " WHERE r.status IN ('ready', 'running') AND ((r.owner IS NULL AND"                   \
             " r.status = 'running') OR (r.owner IS NOT NULL AND r.lease_until_us <= ?2))" RV_SQL_NOT_THEIRS            \

@@ -130,18 +130,21 @@ static int purge_sessions(struct sql_store *st, rv_err **err)
     return rc;
 }
 
-/* With what they are found by: a deletion has dropped vectors and places in the queue already, and what came in its way
- * goes here. */
+/* And duties of processes that died. With what they are found by: a deletion has dropped vectors and places in the
+ * queue already, and what came in its way goes here. */
 static int try_purge_entities(struct sql_store *st, int64_t upto_us, rv_err **err)
 {
+    static const enum sql_id of_age[] = {SQL_PURGE_ENTITIES, SQL_PRUNE_DUTIES};
     static const enum sql_id steps[] = {SQL_PURGE_VECTORS, SQL_PURGE_EMBEDDINGS, SQL_PURGE_TOKENS};
     int rc = sql_begin_write(st, "sweep", err);
 
     if (rc < 0)
         return rc;
-    rv_sql_stmt *stmt = sql_use(st, SQL_PURGE_ENTITIES);
-    sql_int(stmt, 1, upto_us);
-    rc = sql_run(stmt, "sweep", err);
+    for (size_t i = 0; i < RV_COUNT(of_age) && rc == 0; i++) {
+        rv_sql_stmt *stmt = sql_use(st, of_age[i]);
+        sql_int(stmt, 1, upto_us);
+        rc = sql_run(stmt, "sweep", err);
+    }
     for (size_t i = 0; i < RV_COUNT(steps) && rc == 0; i++)
         rc = sql_run(sql_use(st, steps[i]), "sweep", err);
     return sql_end_write(st, rc, "sweep", err);

@@ -395,6 +395,54 @@ START_TEST(a_session_that_is_renamed_is_found_by_its_description)
 }
 END_TEST
 
+/* --- The place in which a turn begins --- */
+
+static bool takes(struct world *w, const struct rv_store_scope *scope, const struct rv_turn_place *place,
+                  const char *holder)
+{
+    char by[RV_STORE_MAX_ID + 1];
+    bool is_mine = false;
+
+    OK(rv_store_take_turn(w->s, scope, place, &is_mine, by, &w->err));
+    ck_assert_str_eq(by, holder);
+    return is_mine;
+}
+#define TAKES(scope, holder, ...) takes(w, (scope), &(const struct rv_turn_place){__VA_ARGS__}, (holder))
+#define LEAVE(scope, ...)         OK(rv_store_leave_turn(w->s, (scope), &(const struct rv_turn_place){__VA_ARGS__}, &w->err))
+
+START_TEST(the_place_of_a_turn_is_one_process_until_it_leaves)
+{
+    static const struct rv_store_scope u = {NULL, "u"}, v = {NULL, "v"}, other = {"other", "u"}, none = {NULL, ""};
+    struct world world, *w = &world;
+
+    world_open(w, _i);
+    ck_assert(TAKES(&u, "", "s", "A", T0, T0 + 10, NULL));
+    ck_assert(!TAKES(&u, "A", "s", "B", T0, T0 + 10, NULL));
+    ck_assert(TAKES(&v, "", "s", "B", T0, T0 + 10, NULL)); /* of other sessions */
+    ck_assert(TAKES(&other, "", "s", "C", T0, T0 + 10, NULL));
+    ck_assert(TAKES(&none, "", "s", "D", T0, T0 + 10, NULL));
+    ck_assert(TAKES(&u, "", "t", "E", T0, T0 + 10, NULL));
+    ck_assert(TAKES(&u, "", "s", "A", T0 + 5, T0 + 20, NULL)); /* kept */
+    ck_assert(!TAKES(&u, "A", "s", "B", T0 + 19, T0 + 30, NULL));
+    ck_assert(TAKES(&u, "", "s", "B", T0 + 20, T0 + 30, NULL)); /* its time is over */
+    LEAVE(&u, "s", "A", 0, 0, NULL);                            /* who has it no more changes nothing */
+    ck_assert(!TAKES(&u, "B", "s", "A", T0 + 21, T0 + 30, NULL));
+    ck_assert(!TAKES(&u, "B", "s", "A", T0 + 21, T0 + 30, "C")); /* another one is dead */
+    ck_assert(TAKES(&u, "", "s", "A", T0 + 21, T0 + 30, "B"));
+    LEAVE(&u, "s", "A", 0, 0, NULL);
+    LEAVE(&u, "s", "A", 0, 0, NULL);
+    ck_assert(TAKES(&u, "", "s", "B", T0 + 22, T0 + 30, NULL));
+    char by[RV_STORE_MAX_ID + 1];
+    bool is_mine = true;
+    const struct rv_turn_place wrong[] = {
+        {"", "A", T0, T0 + 1, NULL}, {"s", "", T0, T0 + 1, NULL}, {"s", "A", T0, T0, NULL}};
+    for (size_t i = 0; i < RV_COUNT(wrong); i++)
+        FAILS(RV_E_INVALID, rv_store_take_turn(w->s, &u, &wrong[i], &is_mine, by, &w->err));
+    ck_assert(!is_mine);
+    world_close(w);
+}
+END_TEST
+
 Suite *sessions_suite(void)
 {
     Suite *suite = suite_create("sessions");
@@ -411,6 +459,7 @@ Suite *sessions_suite(void)
     ADD(tc, sessions_of_one_moment_are_listed_by_id);
     ADD(tc, a_deleted_session_is_nowhere_to_be_seen);
     ADD(tc, a_session_takes_only_what_can_be_one);
+    ADD(tc, the_place_of_a_turn_is_one_process_until_it_leaves);
     suite_add_tcase(suite, tc);
     return suite;
 }
