@@ -100,6 +100,7 @@ struct rv_chat_opts {
     const char *session_type; /* the session's mode; NULL: unchanged, "chat" for a new session */
     const char *run_id;       /* of the next turn's run, if no run has it; NULL or "": a new one */
     int64_t lease_us;         /* 0: the default */
+    int64_t waits_us; /* rv_chat_send(): so long for the end of a turn of the session in another process; 0: not */
     const struct rv_exec_quotas *quotas;     /* of the turns' model calls; NULL: none */
     const struct rv_exec_services *services; /* as in struct rv_exec_opts */
     /* As in struct rv_exec_opts. */

@@ -532,6 +532,11 @@ void rv_engine_forget_cancel(rv_engine *e)
     atomic_store(&e->cancel_all, false);
 }
 
+bool rv_engine_is_cancelled(const rv_engine *e)
+{
+    return atomic_load(&e->cancel_all);
+}
+
 int rv_engine_wait(rv_engine *e, rv_exec *x, rv_err **err)
 {
     bool is_virtual = e->opts.virtual_time;

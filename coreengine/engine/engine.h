@@ -67,6 +67,8 @@ void rv_engine_cancel_all(rv_engine *e);
 void rv_engine_check_cancels(rv_engine *e);
 /** Forget all requests to cancel that were made until now; call it before new work begins. */
 void rv_engine_forget_cancel(rv_engine *e);
+/** Whether there was one since. */
+bool rv_engine_is_cancelled(const rv_engine *e);
 int64_t rv_engine_now_us(const rv_engine *e); /* real or simulated */
 rv_log *rv_engine_log(const rv_engine *e);    /* as it was made; borrowed; NULL: nothing is logged */
 

@@ -10,6 +10,8 @@
 
 #define MAX_RUNS ((size_t)10000) /* of a session, that are not over: each is ended in turn */
 
+#define WAITS_US (RV_US_PER_MIN) /* a message, for the end of a turn of another process: most end within it */
+
 /* --- a chat --- */
 
 struct rv_store_scope chat_scope(const rv_chat *chat)
@@ -425,6 +427,7 @@ int rv_app_chat_enter(struct rv_app_chat *c, const char *session, const char *ag
         return RV_FAIL(err, RV_E_STATE, "the chat is not open: rv_app_chat_open() opens it");
     chat_fill_opts(c, &c->app->scope, session, agent, &opts);
     opts.services = c->services.app ? &c->services.exec : rv_app_services_init(&c->services, c->app);
+    opts.waits_us = WAITS_US;
     int rc = rv_chat_new(&opts, &chat, err);
     if (rc < 0)
         return rc;

@@ -33,9 +33,9 @@ struct chat_left {
     struct chat_left_turn {
         char *id, *bundle; /* owned */
         int64_t created_us;
-        bool waits;
-    } * items;    /* oldest first; owned */
-    size_t n, at; /* at: the next one to be ended */
+        bool waits, lives; /* lives: another process drives it */
+    } * items;             /* oldest first; owned */
+    size_t n, at;          /* at: the next one to be ended */
     size_t cap;
     int64_t now_us, patience_us;
     const char *owner; /* us; borrowed from opts */
@@ -72,8 +72,10 @@ struct rv_chat {
     int64_t began_us;
     /* The turn under way, or the last one. */
     enum chat_step step;
-    bool tells;       /* on_turn is told of its end; else its caller waits */
-    bool is_unwanted; /* it was cancelled: also its runs that begin later */
+    bool tells;             /* on_turn is told of its end; else its caller waits */
+    bool is_busy;           /* another process has a turn of the session */
+    bool is_unwanted;       /* it was cancelled: also its runs that begin later */
+    int64_t place_until_us; /* the place of the turn is the chat's; 0: it is not */
     rv_buf message;
     struct chat_left left;
     struct chat_session session;
@@ -125,7 +127,10 @@ void chat_end_run(rv_chat *chat);  /* forget the run */
 void chat_end_turn(rv_chat *chat); /* and the turn */
 
 /* settle.c */
-/** Look for the turns of the session that have to be ended before another one begins. */
+/** Take the place in which a turn of the session begins, or keep it. RV_E_STATE: another process has it. */
+RV_MUST_CHECK int chat_take_place(rv_chat *chat, rv_err **err);
+/** Take it, and look for the turns of the session that have to be ended before another one begins. RV_E_STATE: another
+ * process begins or drives one, and does so when the chat has waited. */
 RV_MUST_CHECK int chat_find_left(rv_chat *chat, rv_err **err);
 /** Begin to end the next one of them. 1: a run is under way; 0: none is left. */
 RV_MUST_CHECK int chat_end_left(rv_chat *chat, rv_err **err);
@@ -135,7 +140,7 @@ RV_MUST_CHECK int chat_left_ended(rv_chat *chat, int rc, rv_err *cause, rv_err *
  * asked before that it be cancelled left that to this one, whose engine looks a few times a second. True: it is being
  * ended, or (rc < 0) cannot be. */
 bool chat_ends_as_asked(rv_chat *chat, int *rc, rv_err **err);
-void chat_left_fini(rv_chat *chat);
+void chat_left_fini(rv_chat *chat); /* the turn is over: its place is left */
 
 /* result.c */
 /** Fill in the result of the turn. run_err is taken. */

@@ -3,6 +3,7 @@
  * session goes on. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "coreengine/app/chat/chat_internal.h"
 #include "coreengine/app/recover.h"
@@ -13,6 +14,78 @@ static bool is_left(struct chat_left *l, const struct rv_run_row *row)
         return true;
     return row->lease_until_us < l->now_us || rv_owner_wait_dead(row->owner, &l->patience_us);
 }
+
+#define LOOK_US (20 * RV_US_PER_MS) /* between two looks for the end of another's turn: a person does not notice it */
+
+/* --- one turn at a time --- */
+
+static int fail_busy(rv_chat *chat, const char *run, rv_err **err)
+{
+    if (run)
+        RV_FAIL(err, RV_E_STATE, "session \"%s\" has a turn under way: run \"%s\"", chat->session_id, run);
+    else
+        RV_FAIL(err, RV_E_STATE, "session \"%s\" has a turn under way", chat->session_id);
+    rv_err_set_hint(err, "wait for its end, or cancel its run");
+    chat->is_busy = true;
+    return RV_E_STATE;
+}
+
+static int64_t lease_us(const rv_chat *chat)
+{
+    return chat->opts.lease_us > 0 ? chat->opts.lease_us : RV_LEASE_DEFAULT_US;
+}
+
+/* The run of the turn, which others find, is written to the disk soon after. */
+static int take_place(rv_chat *chat, const char *dead, bool *is_mine, char by[RV_STORE_MAX_ID + 1], rv_err **err)
+{
+    const struct rv_store_scope scope = chat_scope(chat);
+    const int64_t now_us = rv_engine_now_us(chat->opts.engine);
+    const struct rv_turn_place place = {.session = chat->session_id,
+                                        .owner = chat->opts.owner,
+                                        .now_us = now_us,
+                                        .until_us = now_us + lease_us(chat),
+                                        .dead = dead};
+
+    rv_store_defer_sync(chat->opts.store, true);
+    int rc = rv_store_take_turn(chat->opts.store, &scope, &place, is_mine, by, err);
+    rv_store_defer_sync(chat->opts.store, false);
+    if (rc == 0 && *is_mine)
+        chat->place_until_us = place.until_us;
+    return rc;
+}
+
+int chat_take_place(rv_chat *chat, rv_err **err)
+{
+    int64_t patience_us = RV_OWNER_ENDS_US;
+    char by[RV_STORE_MAX_ID + 1], then[RV_STORE_MAX_ID + 1];
+    bool is_mine = false;
+
+    if (!chat->opts.owner) /* as its runs: others cannot know that it drives them */
+        return 0;
+    if (chat->place_until_us - rv_engine_now_us(chat->opts.engine) > lease_us(chat) / 2)
+        return 0;
+    int rc = take_place(chat, NULL, &is_mine, by, err);
+    if (rc == 0 && !is_mine && (!by[0] || rv_owner_wait_dead(by, &patience_us)))
+        rc = take_place(chat, by[0] ? by : NULL, &is_mine, then, err);
+    return rc < 0 || is_mine ? rc : fail_busy(chat, NULL, err);
+}
+
+static void leave_place(rv_chat *chat)
+{
+    const struct rv_store_scope scope = chat_scope(chat);
+    const struct rv_turn_place place = {.session = chat->session_id, .owner = chat->opts.owner};
+    rv_err *err = NULL;
+
+    if (chat->place_until_us == 0)
+        return;
+    chat->place_until_us = 0;
+    rv_store_defer_sync(chat->opts.store, true);
+    if (rv_store_leave_turn(chat->opts.store, &scope, &place, &err) < 0) /* it is free when its time is over */
+        rv_err_free(err);
+    rv_store_defer_sync(chat->opts.store, false);
+}
+
+/* --- turns that were left --- */
 
 /* Takes the turn. */
 static int insert(struct chat_left *l, struct chat_left_turn turn, rv_err **err)
@@ -33,14 +106,18 @@ static int insert(struct chat_left *l, struct chat_left_turn turn, rv_err **err)
 static int note(void *self, const struct rv_run_row *row, rv_err **err)
 {
     struct chat_left *l = self;
-    bool is_ours = l->waiting && row->owner && strcmp(row->owner, l->owner) == 0;
+    bool is_ours = row->owner && strcmp(row->owner, l->owner) == 0, is_gone = is_left(l, row);
+    bool lives = !l->waiting && !is_gone && !is_ours;
 
-    if (l->n == CHAT_MAX_LEFT || (!is_left(l, row) && !is_ours))
+    if (l->n == CHAT_MAX_LEFT || (!is_gone && !lives && !(l->waiting && is_ours)))
         return 0;
-    if (l->waiting && row->parent) /* a fork: its input is not part of this conversation */
+    if ((l->waiting || lives) && row->parent) /* a fork: its input is not part of this conversation */
         return 0;
-    struct chat_left_turn turn = {rv_str_dup(rv_str_of(row->id)), rv_str_dup(rv_str_of(row->bundle)), row->created_us,
-                                  l->waiting};
+    struct chat_left_turn turn = {.id = rv_str_dup(rv_str_of(row->id)),
+                                  .bundle = rv_str_dup(rv_str_of(row->bundle)),
+                                  .created_us = row->created_us,
+                                  .waits = l->waiting,
+                                  .lives = lives};
     return insert(l, turn, err);
 }
 
@@ -73,13 +150,7 @@ static void forget(struct chat_left *left)
 void chat_left_fini(rv_chat *chat)
 {
     forget(&chat->left);
-}
-
-int chat_find_left(rv_chat *chat, rv_err **err)
-{
-    forget(&chat->left);
-    int rc = look_for(chat, false, &chat->left, err);
-    return rc == 0 ? look_for(chat, true, &chat->left, err) : rc;
+    leave_place(chat);
 }
 
 static int open_bundle(rv_chat *chat, const char *hash, rv_bundle **out, rv_err **err)
@@ -101,6 +172,63 @@ static bool is_turn(const rv_bundle *bundle)
     const struct rv_pipeline *p = rv_bundle_pipeline(bundle);
 
     return p->n_agents == 1 && p->agents[0].declared.doc && p->agents[0].session.joins;
+}
+
+/* A run of another pipeline in the session is not a turn: another process may drive it meanwhile. */
+static int check_alone(rv_chat *chat, rv_err **err)
+{
+    struct chat_left *l = &chat->left;
+    size_t n = 0;
+    int rc = 0;
+
+    for (size_t i = 0; i < l->n; i++) {
+        struct chat_left_turn turn = l->items[i];
+        rv_bundle *bundle = NULL;
+        rv_err *cause = NULL;
+        if (!turn.lives) {
+            l->items[n++] = turn;
+            continue;
+        }
+        if (rc == 0 && open_bundle(chat, turn.bundle, &bundle, &cause) == 0 && is_turn(bundle))
+            rc = fail_busy(chat, turn.id, err);
+        rv_bundle_free(bundle);
+        if (rc == 0 && rv_err_is(cause, RV_E_NOMEM))
+            rc = RV_FAIL(err, RV_E_NOMEM, "look for unfinished turns");
+        rv_err_free(cause);
+        free(turn.id);
+        free(turn.bundle);
+    }
+    l->n = n;
+    return rc;
+}
+
+static int look_for_all(rv_chat *chat, rv_err **err)
+{
+    int rc = chat_take_place(chat, err);
+
+    forget(&chat->left);
+    if (rc == 0)
+        rc = look_for(chat, false, &chat->left, err);
+    if (rc == 0)
+        rc = check_alone(chat, err);
+    return rc == 0 ? look_for(chat, true, &chat->left, err) : rc;
+}
+
+int chat_find_left(rv_chat *chat, rv_err **err)
+{
+    int64_t left_us = chat->tells ? 0 : chat->opts.waits_us;
+
+    for (;;) {
+        rv_err *why = NULL;
+        chat->is_busy = false;
+        int rc = look_for_all(chat, &why);
+        if (!chat->is_busy || left_us <= 0 || rv_engine_is_cancelled(chat->opts.engine))
+            return rc < 0 ? rv_err_pass(err, why) : 0;
+        rv_err_free(why);
+        leave_place(chat); /* for those who wait, too */
+        nanosleep(&(struct timespec){.tv_nsec = LOOK_US * 1000}, NULL);
+        left_us -= LOOK_US;
+    }
 }
 
 /* Ended by its own bundle and journal: what it was, it stays. 1: a run is under way; 0: it is none of ours. */

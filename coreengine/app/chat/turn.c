@@ -320,7 +320,9 @@ int chat_run(rv_chat *chat, const struct chat_call *call, rv_err **err)
     chat_end_run(chat);
     chat->with = call->with;
     chat->began_us = rv_engine_now_us(chat->opts.engine);
-    int rc = set_conversation(chat, call, err);
+    int rc = chat_take_place(chat, err);
+    if (rc == 0)
+        rc = set_conversation(chat, call, err);
     if (rc == 0)
         rc = new_envelope(chat, call->keeps, &env, err);
     if (rc == 0)
@@ -413,6 +415,7 @@ static void advance(rv_chat *chat, int rc, rv_err *err)
     chat->step = CHAT_RESTS;
     chat->rc = rc;
     chat->err = err;
+    chat_left_fini(chat);
     session_fini(&chat->session);
     if (chat->tells && chat->opts.on_turn)
         chat->opts.on_turn(chat->opts.self, chat, &chat->turn, chat->rc, chat->err);
@@ -445,6 +448,7 @@ static int say(rv_chat *chat, rv_str message, bool tells, rv_err **err)
         rc = go_on(chat, err);
     if (rc < 0) {
         chat->step = CHAT_RESTS;
+        chat_left_fini(chat);
         session_fini(&chat->session);
     }
     return rc;

@@ -40,6 +40,7 @@ Suite *store_faults_suite(void);
 Suite *damage_suite(void);
 Suite *history_suite(void);
 Suite *who_suite(void);
+Suite *alone_suite(void);
 Suite *shown_suite(void);
 Suite *loop_suite(void);
 
