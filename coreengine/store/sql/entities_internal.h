@@ -66,6 +66,10 @@
                       " AND (?4 IS NULL OR user_id = ?4) AND deleted_us IS NULL ORDER BY key")                         \
     X(CHUNKS, "SELECT key FROM entities WHERE tenant_id = ?1 AND kind = 'moments' AND about = ?2 AND user_id = ?3"     \
               " AND deleted_us IS NULL AND instr(fields, '\"moment_type\":\"session_chunk\"') > 0 ORDER BY key")       \
+    X(PURGE_CHUNKS, "DELETE FROM entities WHERE deleted_us IS NOT NULL AND kind = 'moments'"                           \
+                    " AND instr(fields, '\"moment_type\":\"session_chunk\"') > 0 AND EXISTS (SELECT 1 FROM sessions s" \
+                    " WHERE s.tenant_id = entities.tenant_id AND s.id = entities.about"                                \
+                    " AND s.user_id = entities.user_id AND s.deleted_us IS NOT NULL)")                                 \
     X(PURGE_ENTITIES, "DELETE FROM entities WHERE deleted_us <= ?1")                                                   \
     X(ENTITY_BY_KEY, RV_SQL_ROWS_ENTITIES RV_SQL_BY_KEY " AND e.kind = ?2")                                            \
     X(SESSION_BY_KEY, RV_SQL_ROWS_SESSIONS RV_SQL_BY_KEY)                                                              \

@@ -102,6 +102,10 @@
     X(PROMOTE_TASK, "UPDATE tasks SET status = 'pending', updated_us = ?2 WHERE key = ?1")                             \
     X(STALE_TASK, RV_SQL_FOUND_TASK " WHERE status = 'processing' AND lease_until_us <= ?1"                            \
                                     " ORDER BY lease_until_us, key LIMIT 1 /*! FOR UPDATE SKIP LOCKED */")             \
+    X(TASK_KEYS, "SELECT (SELECT coalesce(min(key), 1) FROM tasks), (SELECT coalesce(max(key), 0) FROM tasks)")        \
+    X(SWEEP_TASKS, "DELETE FROM tasks WHERE key >= ?1 AND key < ?2 AND type = 'run' AND idempotency IS NOT NULL"       \
+                   " AND status IN ('completed', 'failed', 'cancelled')"                                               \
+                   " AND (SELECT 1 FROM runs r WHERE r.id = tasks.idempotency LIMIT 1) IS NULL")                       \
     X(PRUNE_TASKS, "WITH old AS MATERIALIZED (SELECT key FROM tasks WHERE completed_us > 0 AND completed_us < ?1"      \
                    " ORDER BY completed_us, key LIMIT ?2 /*! FOR UPDATE SKIP LOCKED */)"                               \
                    " DELETE FROM tasks WHERE key IN (SELECT key FROM old)")

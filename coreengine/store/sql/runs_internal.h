@@ -65,6 +65,8 @@
     X(STREAM_PARTS,                                                                                                    \
       "SELECT p.n, p.first, p.at_us, p.body, s.tenant FROM stream_parts p JOIN streams s ON s.key = p.stream"          \
       " WHERE s.id = ?1 AND p.n > ?2 ORDER BY p.n")                                                                    \
+    X(SWEEP_STREAMS, "DELETE FROM streams WHERE created_us <= ?1"                                                      \
+                     " AND (SELECT 1 FROM runs r WHERE r.id = streams.run LIMIT 1) IS NULL")                           \
     X(PRUNE_STREAMS,                                                                                                   \
       "DELETE FROM streams WHERE key IN (SELECT s.key FROM streams s WHERE s.created_us < ?2 OR (s.ended_us > 0"       \
       " AND s.ended_us < ?1 AND NOT EXISTS (SELECT 1 FROM streams o WHERE o.run = s.run AND (o.ended_us = 0"           \

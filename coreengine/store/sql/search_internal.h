@@ -15,7 +15,8 @@
     " hash = excluded.hash, n_words = excluded.n_words, key_grams = excluded.key_grams,"                               \
     " summary_grams = excluded.summary_grams, words = excluded.words, change = excluded.change"
 #define RV_SQL_DROP_TOKENS(change)                                                                                     \
-    "UPDATE tokens SET is_gone = 1, hash = '', n_words = 0, key_grams = NULL, summary_grams = NULL, words = NULL,"     \
+    "UPDATE tokens SET is_gone = 1, category = NULL, hash = '', n_words = 0, key_grams = NULL, summary_grams = NULL, " \
+    "words = NULL,"                                                                                                    \
     " change = " change " WHERE kind = ?1 AND row = ?2"
 #define RV_SQL_TOUCH_TOKENS(change) "UPDATE tokens SET change = " change " WHERE kind = ?1 AND row = ?2"
 

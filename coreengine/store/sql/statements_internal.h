@@ -37,13 +37,16 @@
 /* Messages that were deleted one by one and still have words, of sessions without a run that would be told them again.
  */
 #define RV_SQL_WORDS_TO_GO                                                                                             \
-    "WHERE deleted_us IS NOT NULL AND (content IS NOT NULL OR tool_calls IS NOT NULL OR metadata IS NOT NULL)"         \
+    "WHERE deleted_us IS NOT NULL AND (content IS NOT NULL OR tool_calls IS NOT NULL OR metadata IS NOT NULL"          \
+    " OR tags IS NOT NULL OR graph_edges IS NOT NULL)"                                                                 \
     " AND NOT EXISTS (SELECT 1 FROM sessions s JOIN runs r ON r.tenant = s.tenant_id AND r.\"user\" = s.user_id"       \
     " AND r.session = s.id WHERE s.key = m.session AND r.status IN ('ready', 'running', 'interrupted'))"
 
 /* Sessions s whose words can go: deleted, and none of their runs would have to be told them again. */
 #define RV_SQL_PURGED                                                                                                  \
-    "WHERE deleted_us IS NOT NULL AND (n_messages > 0 OR name <> '') AND NOT EXISTS (SELECT 1 FROM runs r"             \
+    "WHERE deleted_us IS NOT NULL AND (n_messages > 0 OR name <> '' OR mode <> '' OR description IS NOT NULL"          \
+    " OR agent_name IS NOT NULL OR tags IS NOT NULL OR graph_edges IS NOT NULL OR length(metadata) > 2)"               \
+    " AND NOT EXISTS (SELECT 1 FROM runs r"                                                                            \
     " WHERE r.tenant = s.tenant_id AND r.\"user\" = s.user_id AND r.session = s.id"                                    \
     " AND r.status IN ('ready', 'running', 'interrupted'))"
 
@@ -104,8 +107,8 @@
     X(PUT_SNAPSHOT, "INSERT INTO snapshots (run, seq, body) VALUES (?1, ?2, ?3) ON CONFLICT (run) DO UPDATE"           \
                     " SET seq = excluded.seq, body = excluded.body WHERE excluded.seq >= snapshots.seq")               \
     X(GET_SNAPSHOT, "SELECT seq, body FROM snapshots WHERE run = ?1")                                                  \
-    X(LAST_BLOB, "SELECT coalesce(max(key), 0) FROM blobs")                                                            \
-    X(SWEEP, "DELETE FROM blobs WHERE key > ?1 AND key <= ?2 AND created_us <= ?3"                                     \
+    X(BLOB_KEYS, "SELECT (SELECT coalesce(min(key), 1) FROM blobs), (SELECT coalesce(max(key), 0) FROM blobs)")        \
+    X(SWEEP, "DELETE FROM blobs WHERE key >= ?1 AND key < ?2 AND created_us <= ?3"                                     \
              " AND (SELECT 1 FROM records WHERE blob = blobs.key LIMIT 1) IS NULL"                                     \
              " AND (SELECT 1 FROM runs WHERE bundle = blobs.key LIMIT 1) IS NULL"                                      \
              " AND (SELECT 1 FROM schedules WHERE bundle = blobs.key LIMIT 1) IS NULL")                                \
@@ -134,10 +137,12 @@
                  " total_tokens = ?4, n_messages = ?5, updated_us = ?6 WHERE key = ?1")                                \
     X(DELETE_SESSION, "UPDATE sessions SET deleted_us = ?2, updated_us = ?2 WHERE key = ?1")                           \
     X(PURGE_MESSAGES, "DELETE FROM messages WHERE session IN (SELECT key FROM sessions s " RV_SQL_PURGED ")")          \
-    X(PURGE_SESSIONS, "UPDATE sessions AS s SET name = '', description = NULL, metadata = '{}', total_tokens = 0,"     \
-                      " n_messages = 0 " RV_SQL_PURGED)                                                                \
+    X(PURGE_SESSIONS,                                                                                                  \
+      "UPDATE sessions AS s SET name = '', description = NULL, agent_name = NULL, mode = '',"                          \
+      " metadata = '{}', tags = NULL, graph_edges = NULL, total_tokens = 0, n_messages = 0 " RV_SQL_PURGED)            \
     X(DELETE_MESSAGE, "UPDATE messages SET deleted_us = ?3 WHERE session = ?1 AND seq = ?2 AND deleted_us IS NULL")    \
-    X(PURGE_WORDS, "UPDATE messages AS m SET content = NULL, tool_calls = NULL, metadata = NULL " RV_SQL_WORDS_TO_GO)  \
+    X(PURGE_WORDS, "UPDATE messages AS m SET content = NULL, tool_calls = NULL, metadata = NULL, tags = NULL,"         \
+                   " graph_edges = NULL " RV_SQL_WORDS_TO_GO)                                                          \
     X(ADD_MESSAGE, "INSERT INTO messages (session, seq, id, message_type, content, tool_calls, token_count,"           \
                    " agent_name, model, trace_id, span_id, run_id, input_tokens, output_tokens, cost_micro_usd,"       \
                    " latency_ms, status, parent_call_id, metadata, created_us, encryption_level) VALUES (?1, ?2, ?3,"  \

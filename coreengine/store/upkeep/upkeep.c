@@ -7,8 +7,9 @@
 #include "coreengine/store/store_internal.h"
 
 #define KEEP_DELETED_US (30 * RV_US_PER_DAY) /* entities stay so long after their deletion */
-#define MAX_PROBLEMS    100     /* that a check lists: a person reads the first ones first; further ones are counted */
-#define SWEEP_BLOBS     250     /* looked at in one transaction, so that others get their turn */
+#define MAX_PROBLEMS    100  /* that a check lists: a person reads the first ones first; further ones are counted */
+#define SWEEP_BLOBS     250  /* looked at in one transaction, so that others get their turn */
+#define SWEEP_TASKS     1000 /* the same; most of them stay, and are only looked at */
 #define PAUSE_NS        3000000 /* of a file, between two of them: as long as the sleep of one that waits (sqlite/stmt.c) */
 
 void store_upkeep_pause(const struct sql_store *st)
@@ -74,58 +75,77 @@ int store_upkeep_stats(struct sql_store *st, struct rv_store_stats *out, rv_err 
     return rc < 0 ? rc : 0;
 }
 
-static int try_sweep_blobs(struct sql_store *st, int64_t after, int64_t born_before_us, rv_err **err)
+/* Rows of a table that nothing refers to any more, some keys at a time. */
+struct swept {
+    enum sql_id keys, sweep; /* the statements: the first key and the last; delete from ?1 on, before ?2 */
+    int64_t at_once;
+    int64_t born_before_us; /* of blobs */
+};
+
+static int try_sweep_some(struct sql_store *st, const struct swept *of, int64_t from, rv_err **err)
 {
     int rc = sql_begin_write(st, "sweep", err);
 
     if (rc < 0)
         return rc;
-    rv_sql_stmt *stmt = sql_use(st, SQL_SWEEP);
-    sql_int(stmt, 1, after);
-    sql_int(stmt, 2, after + SWEEP_BLOBS);
-    sql_int(stmt, 3, born_before_us);
+    rv_sql_stmt *stmt = sql_use(st, of->sweep);
+    sql_int(stmt, 1, from);
+    sql_int(stmt, 2, from + of->at_once);
+    if (of->sweep == SQL_SWEEP)
+        sql_int(stmt, 3, of->born_before_us);
     return sql_end_write(st, sql_run(stmt, "sweep", err), "sweep", err);
 }
 
-static int sweep_blobs(struct sql_store *st, int64_t after, int64_t born_before_us, rv_err **err)
+/* *first above *last: there are none. */
+static int key_range(struct sql_store *st, enum sql_id id, int64_t *first, int64_t *last, rv_err **err)
 {
-    int rc;
-
-    do
-        rc = try_sweep_blobs(st, after, born_before_us, err);
-    while (rc < 0 && sql_again(st, err));
-    return rc;
-}
-
-static int last_blob(struct sql_store *st, int64_t *out, rv_err **err)
-{
-    rv_sql_stmt *stmt = sql_use(st, SQL_LAST_BLOB);
+    rv_sql_stmt *stmt = sql_use(st, id);
     int rc = sql_step(stmt, "sweep", err);
 
-    *out = rc == 1 ? sql_int_at(stmt, 0) : 0;
+    *first = rc == 1 ? sql_int_at(stmt, 0) : 1;
+    *last = rc == 1 ? sql_int_at(stmt, 1) : 0;
     sql_done(stmt);
     return rc < 0 ? rc : 0;
 }
 
-/* The words of messages that were deleted, the messages of sessions that were, and what their rows say. */
-static int try_purge_sessions(struct sql_store *st, rv_err **err)
+static int sweep_keys(struct sql_store *st, const struct swept *of, rv_err **err)
 {
-    static const enum sql_id steps[] = {SQL_PURGE_WORDS, SQL_PURGE_MESSAGES, SQL_PURGE_SESSIONS};
+    int64_t first = 1, last = 0;
+    int rc = key_range(st, of->keys, &first, &last, err);
+
+    for (int64_t key = first; key <= last && rc == 0; key += of->at_once) {
+        if (key > first)
+            store_upkeep_pause(st);
+        do
+            rc = try_sweep_some(st, of, key, err);
+        while (rc < 0 && sql_again(st, err));
+    }
+    return rc;
+}
+
+/* The words of messages that were deleted, the messages of sessions that were, the summaries that were made of them,
+ * what their rows say, and what clients were sent of runs that are gone. */
+static int try_purge_sessions(struct sql_store *st, int64_t born_before_us, rv_err **err)
+{
+    static const enum sql_id steps[] = {SQL_PURGE_WORDS, SQL_PURGE_MESSAGES, SQL_PURGE_CHUNKS, SQL_PURGE_SESSIONS};
     int rc = sql_begin_write(st, "sweep", err);
 
     if (rc < 0)
         return rc;
+    rv_sql_stmt *stmt = sql_use(st, SQL_SWEEP_STREAMS);
+    sql_int(stmt, 1, born_before_us);
+    rc = sql_run(stmt, "sweep", err);
     for (size_t i = 0; i < RV_COUNT(steps) && rc == 0; i++)
         rc = sql_run(sql_use(st, steps[i]), "sweep", err);
     return sql_end_write(st, rc, "sweep", err);
 }
 
-static int purge_sessions(struct sql_store *st, rv_err **err)
+static int purge_sessions(struct sql_store *st, int64_t born_before_us, rv_err **err)
 {
     int rc;
 
     do
-        rc = try_purge_sessions(st, err);
+        rc = try_purge_sessions(st, born_before_us, err);
     while (rc < 0 && sql_again(st, err));
     return rc;
 }
@@ -162,16 +182,16 @@ static int purge_entities(struct sql_store *st, int64_t upto_us, rv_err **err)
 
 int store_upkeep_sweep(struct sql_store *st, int64_t now_us, int64_t grace_us, int64_t *freed, rv_err **err)
 {
-    int64_t before = st->driver->size(st), last = 0, after;
-    int rc = last_blob(st, &last, err);
+    const int64_t born_before_us = now_us - grace_us;
+    const struct swept blobs = {SQL_BLOB_KEYS, SQL_SWEEP, SWEEP_BLOBS, born_before_us};
+    const struct swept tasks = {SQL_TASK_KEYS, SQL_SWEEP_TASKS, SWEEP_TASKS, 0};
+    int64_t before = st->driver->size(st), after;
+    int rc = sweep_keys(st, &blobs, err);
 
-    for (int64_t key = 0; key < last && rc == 0; key += SWEEP_BLOBS) {
-        if (key > 0)
-            store_upkeep_pause(st);
-        rc = sweep_blobs(st, key, now_us - grace_us, err);
-    }
     if (rc == 0)
-        rc = purge_sessions(st, err);
+        rc = sweep_keys(st, &tasks, err);
+    if (rc == 0)
+        rc = purge_sessions(st, born_before_us, err);
     if (rc == 0)
         rc = purge_entities(st, now_us - KEEP_DELETED_US, err);
     if (rc == 0)

@@ -5,13 +5,13 @@
 int main(void)
 {
     static Suite *(*const suites[])(void) = {
-        runs_suite,         append_suite,         pending_suite,         interrupts_suite, owners_suite,
-        values_suite,       groups_suite,         arguments_suite,       faults_suite,     sessions_suite,
-        messages_suite,     turns_suite,          schemas_suite,         isolation_suite,  tasks_suite,
-        tasks_people_suite, tasks_shares_suite,   tasks_random_suite,    schedules_suite,  schedules_random_suite,
-        quotas_suite,       api_keys_suite,       quotas_random_suite,   listen_suite,     workers_suite,
-        entities_suite,     entities_names_suite, entities_random_suite, moments_suite,    encryption_suite,
-        clients_suite,      sealed_suite,         versions_suite};
+        runs_suite,         append_suite,       pending_suite,        interrupts_suite,      owners_suite,
+        values_suite,       groups_suite,       arguments_suite,      faults_suite,          sessions_suite,
+        messages_suite,     turns_suite,        schemas_suite,        isolation_suite,       tasks_suite,
+        tasks_people_suite, tasks_shares_suite, tasks_random_suite,   schedules_suite,       schedules_random_suite,
+        quotas_suite,       api_keys_suite,     quotas_random_suite,  listen_suite,          workers_suite,
+        erasure_suite,      entities_suite,     entities_names_suite, entities_random_suite, moments_suite,
+        encryption_suite,   clients_suite,      sealed_suite,         versions_suite};
     static Suite *(*const with_others[])(void) = {tasks_suite, listen_suite, workers_suite};
 
     worlds_begin();

@@ -120,6 +120,7 @@ Suite *api_keys_suite(void);
 Suite *quotas_random_suite(void);
 Suite *listen_suite(void);
 Suite *workers_suite(void);
+Suite *erasure_suite(void);
 Suite *entities_suite(void);
 Suite *versions_suite(void);
 Suite *encryption_suite(void);
