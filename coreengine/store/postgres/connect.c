@@ -259,7 +259,8 @@ static bool is_worth_waiting(const char *state, int rc, bool opening)
            (!opening && (strncmp(state, "57P", 3) == 0 || strncmp(state, "08", 2) == 0));
 }
 
-/* Tables are joined by their indexes: a plan that was made while a table was small is kept when it is large. */
+/* Tables are joined by their indexes: a plan that was made while a table was small is kept when it is large. A role or
+ * a database may have other settings than those that statements are written for: a backslash in a string, numbers. */
 static int set_up(struct postgres *st, rv_err **err)
 {
     char path[RV_PG_NAME_ROOM + 16], lock[24], statement[24];
@@ -275,8 +276,10 @@ static int set_up(struct postgres *st, rv_err **err)
             .sql = "SELECT set_config('search_path', $1, false), set_config('lock_timeout', $2, false),"
                    " set_config('statement_timeout', $3, false), set_config('synchronous_commit', $4, false),"
                    " set_config('idle_in_transaction_session_timeout', '30000', false),"
-                   " set_config('TimeZone', 'UTC', false), (SELECT count(set_config(name, 'off', false))"
-                   " FROM pg_settings WHERE name IN ('enable_hashjoin', 'enable_mergejoin'))",
+                   " set_config('TimeZone', 'UTC', false), (SELECT count(set_config(s.name, w.value, false))"
+                   " FROM pg_settings s JOIN (VALUES ('enable_hashjoin', 'off'), ('enable_mergejoin', 'off'),"
+                   " ('standard_conforming_strings', 'on'), ('transform_null_equals', 'off'),"
+                   " ('extra_float_digits', '1')) AS w (name, value) ON w.name = s.name)",
             .n = (int)RV_COUNT(args),
             .args = args,
             .what = "set up"},
