@@ -114,7 +114,8 @@ static int set_time(struct pg_asking *a, rv_err **err)
                 NULL, err);
 }
 
-/* The first statement of the transaction: after it nothing can make it write. */
+/* The first statement of the transaction: after it nothing can make it write, and no name without a schema means a
+ * table of the store. */
 static int begin(struct pg_asking *a, rv_err **err)
 {
     int rc = store_pg_ready(a->st, err);
@@ -124,7 +125,8 @@ static int begin(struct pg_asking *a, rv_err **err)
     if (rc == 0)
         rc = send(a,
                   "SELECT set_config('transaction_read_only', 'on', true), set_config('jit', 'off', true),"
-                  " set_config('max_parallel_workers_per_gather', '0', true)",
+                  " set_config('max_parallel_workers_per_gather', '0', true),"
+                  " set_config('search_path', 'pg_catalog, pg_temp', true)",
                   0, NULL, NULL, err);
     if (rc == 0 && a->st->query_role[0]) {
         char sql[RV_PG_NAME_ROOM + 32];
@@ -299,16 +301,19 @@ int postgres_ask(struct sql_store *base, const struct rv_store_scope *scope, str
 {
     struct postgres *st = (struct postgres *)base;
     struct pg_asking a = {.st = st, .scope = scope, .rows = rows};
-    rv_buf text = RV_BUF_INIT(RV_ASK_MAX_TEXT);
-    int rc;
+    rv_buf text = RV_BUF_INIT(RV_ASK_MAX_TEXT), guarded = RV_BUF_INIT(RV_ASK_MAX_TEXT);
+    struct rv_rem_sql sql = *rows->ask->sql;
+    int rc = store_ask_guard(sql.text, st->schema, &guarded, err);
 
+    sql.text = rv_buf_str(&guarded);
     st->state[0] = 0;
     a.until_ns = store_pg_now_ns() + rows->ask->max_ms * RV_NS_PER_MS;
     a.args[0] = scope->tenant;
     a.args[1] = scope->user;
-    store_ask_write(scope, rows->ask->sql, st->schema, rows->hides, &text);
+    store_ask_write(scope, &sql, st->schema, rows->hides, &text);
     a.n_args = !strstr(rv_buf_cstr(&text), "$1") ? 0 : scope->user ? 2 : 1;
-    rc = rv_buf_check(&text, "statement", err);
+    if (rc == 0)
+        rc = rv_buf_check(&text, "statement", err);
     if (rc == 0)
         rc = carry_out(&a, &text, err);
     store_pg_abandon(st);
@@ -318,5 +323,6 @@ int postgres_ask(struct sql_store *base, const struct rv_store_scope *scope, str
     free(a.names);
     free(a.types);
     rv_buf_fini(&text);
+    rv_buf_fini(&guarded);
     return rc < 0 ? rc : 0;
 }

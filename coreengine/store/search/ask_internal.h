@@ -18,6 +18,12 @@ void store_ask_write(const struct rv_store_scope *scope, const struct rv_rem_sql
                      rv_buf *out);
 bool store_ask_is_table(const char *name);
 
+/* ask_guard.c */
+/** Append a statement for PostgreSQL that names only what the gate writes: no table of the schema but by its bare name,
+ * none of the database itself, no function but those of a list. The domain RV_REM_VALUE gets its schema. RV_E_INVALID.
+ */
+RV_MUST_CHECK int store_ask_guard(rv_str text, const char *schema, rv_buf *out, rv_err **err);
+
 /* ask_rows.c */
 /* What it points to is borrowed for the ask. */
 struct rv_asking_rows {

@@ -30,6 +30,7 @@ Suite *lookup_suite(void);
 Suite *traverse_suite(void);
 Suite *sql_suite(void);
 Suite *hostile_suite(void);
+Suite *walls_suite(void);
 Suite *scripts_suite(void);
 Suite *existence_suite(void);
 
