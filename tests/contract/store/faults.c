@@ -1,4 +1,5 @@
-/* Operations of schemas, entities, blobs and snapshots, each with the arguments that succeed when nothing fails. */
+/* Operations of schemas, entities, blobs, snapshots and what processes share, each with the arguments that succeed when
+ * nothing fails. */
 #include "tests/contract/store/faults.h"
 
 static int see_version(void *self, const struct rv_schema_version *v, rv_err **err)
@@ -166,4 +167,33 @@ int do_get_snapshot(struct world *w)
 int do_check(struct world *w)
 {
     return rv_store_check(w->s, &w->err);
+}
+int do_list_left(struct world *w)
+{
+    struct seen seen = SEEN_INIT;
+    int rc = rv_store_list_left(w->s, &(const struct rv_left_filter){.now_us = T0 + 1000, .limit = 9}, see_run, &seen,
+                                &w->err);
+    rv_buf_fini(&seen.text);
+    return rc;
+}
+int do_list_expired(struct world *w)
+{
+    struct seen seen = SEEN_INIT;
+    int rc = rv_store_list_expired(w->s, &(const struct rv_left_filter){.now_us = T0 + 1000, .limit = 9}, see_run,
+                                   &seen, &w->err);
+    rv_buf_fini(&seen.text);
+    return rc;
+}
+int do_take_turn(struct world *w)
+{
+    const struct rv_turn_place place = {"s1", "B", T0, T0 + 1, "A"};
+    char by[RV_STORE_MAX_ID + 1];
+    bool is_mine = false;
+    int rc = rv_store_take_turn(w->s, &operator_scope, &place, &is_mine, by, &w->err);
+    ck_assert_int_eq(is_mine, rc == 0);
+    return rc;
+}
+int do_leave_turn(struct world *w)
+{
+    return rv_store_leave_turn(w->s, &operator_scope, &(const struct rv_turn_place){"s1", "B", 0, 0, NULL}, &w->err);
 }

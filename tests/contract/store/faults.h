@@ -1,4 +1,4 @@
-/* The operations of schemas, entities, blobs and snapshots that test_faults.c tries. */
+/* The operations of schemas, entities, blobs, snapshots and what processes share that test_faults.c tries. */
 #ifndef RV_TESTS_STORE_FAULTS_H
 #define RV_TESTS_STORE_FAULTS_H
 
@@ -28,6 +28,10 @@ int do_put_blob(struct world *w);
 int do_get_blob(struct world *w);
 int do_put_snapshot(struct world *w);
 int do_get_snapshot(struct world *w);
+int do_list_left(struct world *w);
+int do_list_expired(struct world *w);
+int do_take_turn(struct world *w);
+int do_leave_turn(struct world *w);
 
 /* test_api_keys.c: a key "there" with a login, and one that has expired. */
 void furnish_api_keys(struct world *w);

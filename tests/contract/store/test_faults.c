@@ -266,22 +266,6 @@ static int do_set_share(struct world *w)
 {
     return rv_store_set_share(w->s, NULL, &(struct rv_task_share){.weight = 5, .cap = 7}, &w->err);
 }
-static int do_list_left(struct world *w)
-{
-    struct seen seen = SEEN_INIT;
-    int rc = rv_store_list_left(w->s, &(const struct rv_left_filter){.now_us = T0 + 1000, .limit = 9}, see_run, &seen,
-                                &w->err);
-    rv_buf_fini(&seen.text);
-    return rc;
-}
-static int do_list_expired(struct world *w)
-{
-    struct seen seen = SEEN_INIT;
-    int rc = rv_store_list_expired(w->s, &(const struct rv_left_filter){.now_us = T0 + 1000, .limit = 9}, see_run,
-                                   &seen, &w->err);
-    rv_buf_fini(&seen.text);
-    return rc;
-}
 static int do_sweep(struct world *w)
 {
     return rv_store_sweep(w->s, T0, 0, NULL, &w->err);
@@ -382,6 +366,8 @@ static const struct {
     {"list_owners", do_list_owners},
     {"list_left", do_list_left},
     {"list_expired", do_list_expired},
+    {"take_turn", do_take_turn},
+    {"leave_turn", do_leave_turn},
     {"stats", do_stats},
     {"sweep", do_sweep},
     {"check", do_check},
