@@ -6,6 +6,7 @@
 
 #include "tests/kit/kit.h"
 #include "tests/unit/engine/kept_host.h"
+#include "tests/unit/engine/model_server.h"
 
 #define MODELS "models: {m: scripted:x}"
 #define THREE                                                                                                          \
@@ -388,6 +389,54 @@ START_TEST(a_run_that_is_freed_gives_its_reservation_back)
 }
 END_TEST
 
+static void set_gate(struct host *h, const char *gate)
+{
+    pthread_mutex_lock(&h->lock);
+    h->gate = gate;
+    pthread_mutex_unlock(&h->lock);
+}
+
+/* The store is asked for a second request of the call when the run goes: what the first one may cost counts. */
+START_TEST(a_run_that_is_freed_before_another_request_keeps_what_it_may_have_used)
+{
+    static const struct plan busy[] = {{.status = 503, .body = "busy"}};
+    struct rv_quota_limit limits[] = {limit_of(RV_QUOTA_TOKENS, 100000), limit_of(RV_QUOTA_MODEL_CALLS, 100)};
+    const struct rv_exec_quotas quotas = {.user = "ada", .limits = limits, .n_limits = 2};
+    struct model_server server = {0};
+    struct host h;
+    char text[400];
+
+    model_server_start(&server, busy, 1);
+    snprintf(text, sizeof text,
+             "name: t\nagents: [{name: t, has_llm: true, model_role: m, max_tokens: 50}]\nmodels:\n  m: {model: "
+             "\"openai:m\", base_url: \"http://127.0.0.1:%d/v1\", proxy: \"\", max_retry_wait_ms: 50}\n",
+             server.port);
+    host_new(&h);
+    world_fini(&h.w);
+    world_load(&h.w, text, NULL, NULL);
+    h.quotas = &quotas;
+    host_start_all(&h, 0, 1);
+    while (model_server_count(&server, &server.n_requests) == 0)
+        uv_run(&h.loop, UV_RUN_NOWAIT);
+    set_gate(&h, _i == 0 ? "reserve" : "reserve.done");
+    while (!is_at_gate(&h))
+        uv_run(&h.loop, UV_RUN_NOWAIT);
+    rv_exec_free(h.runs[0].exec);
+    h.runs[0].exec = NULL;
+    host_open_gate(&h);
+    int64_t now_us = rv_engine_now_us(h.engine);
+    rv_engine_free(h.engine);
+    h.engine = NULL;
+    struct counted c = count(h.store, now_us);
+    ck_assert_int_eq(c.reserved[RV_QUOTA_TOKENS], 0);
+    ck_assert_int_gt(c.used[RV_QUOTA_TOKENS], 50);
+    ck_assert_int_eq(c.used[RV_QUOTA_MODEL_CALLS], 2);
+    ck_assert_uint_eq(model_server_count(&server, &server.n_requests), 1);
+    host_fini(&h);
+    model_server_stop(&server);
+}
+END_TEST
+
 /* Its journal is its own, and goes to the store thread before its calls are freed. */
 START_TEST(a_run_with_a_journal_of_its_own_is_freed_in_a_call)
 {
@@ -503,6 +552,7 @@ Suite *quotas_suite(void)
     tcase_add_test(tc, a_reservation_whose_answer_is_lost_is_given_back);
     tcase_add_test(tc, many_runs_of_a_loop_share_a_quota_and_pass_it_in_no_order);
     tcase_add_loop_test(tc, a_run_that_is_freed_gives_its_reservation_back, 0, 3);
+    tcase_add_loop_test(tc, a_run_that_is_freed_before_another_request_keeps_what_it_may_have_used, 0, 2);
     tcase_add_test(tc, a_run_with_a_journal_of_its_own_is_freed_in_a_call);
     tcase_add_test(tc, a_warning_comes_once_when_most_of_a_bound_is_used);
     tcase_add_test(tc, a_warning_comes_once_when_most_of_a_quota_is_used);
