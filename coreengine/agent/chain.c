@@ -115,8 +115,9 @@ static int check(const rv_visit *v, const struct rv_tool_info *info, json_object
         rv_buf_printf(why, "there is no tool \"%s\"", v->agent->tools.chained);
         return 0;
     }
-    if (v->shared->pipeline->execution.require_confirmation_for_destructive &&
-        rv_risk_needs_confirmation(rv_tool_risk(info))) {
+    bool is_gated = v->shared->pipeline->execution.require_confirmation_for_destructive &&
+                    rv_risk_needs_confirmation(rv_tool_risk(info));
+    if (is_gated || (info->confirm && v->shared->rules >= RV_RULES_10)) {
         rv_buf_printf(why, "tool \"%s\" needs a person's approval, which a chained call %s ask for",
                       v->agent->tools.chained, visit_cannot(v));
         return 0;

@@ -78,6 +78,24 @@ START_TEST(a_chained_call_has_hooks)
 }
 END_TEST
 
+/* A tool that says so needs a person as one does that destroys; the older rules did not look. */
+START_TEST(a_chained_call_that_needs_a_person_is_not_made)
+{
+    struct drive *d = declared("agent: finder");
+    json_object *confirm = rv_kit_json("{'question':'Save it?'}");
+    const struct drive_said said[] = {{"llm:finder", .reply = NULL, .calls = "c final_result {'name':'ada'}"},
+                                      {"tool:save", .reply = "{'ok':true}"}};
+
+    d->tools[0].confirm = confirm;
+    d->opts.rules = _i == 0 ? RV_RULES_NEWEST : RV_RULES_9;
+    drive_talk(d, said, RV_COUNT(said));
+    ck_assert_int_eq(drive_run(d), RV_RUN_COMPLETED);
+    ck_assert_uint_eq(drive_n_calls(d, RV_EFFECT_CALL_TOOL), (size_t)_i);
+    drive_free(d);
+    json_object_put(confirm);
+}
+END_TEST
+
 /* No failure of a chained call loses the output; what a hook must not say fails the visit all the same. */
 START_TEST(a_hook_of_a_chained_call_is_not_believed)
 {
@@ -228,6 +246,7 @@ TCase *declared_hooks_case(void)
     TCase *tc = tcase_create("declared_hooks");
 
     tcase_add_loop_test(tc, a_chained_call_has_hooks, 0, RV_COUNT(chains));
+    tcase_add_loop_test(tc, a_chained_call_that_needs_a_person_is_not_made, 0, 2);
     tcase_add_test(tc, a_hook_of_a_chained_call_is_not_believed);
     tcase_add_test(tc, asking_an_agent_has_hooks);
     tcase_add_test(tc, an_agent_that_a_hook_blocks_is_not_asked);
