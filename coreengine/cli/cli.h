@@ -148,6 +148,8 @@ const struct rv_cli_verb *cli_find_verb(const char *name, const char *sub);
 /* help.c */
 /** As wide as the terminal, 100 columns at most. verb NULL: the overview. */
 void cli_write_help(const struct rv_cli_verb *verb, const struct rv_cli *cli, rv_buf *b);
+/** What it says, and the words that it takes unless that names all of them. */
+void cli_write_option_doc(const struct rv_cli_option *o, rv_buf *b);
 
 /* pages.c */
 void cli_write_man(const struct rv_cli_verb *verb, rv_buf *b); /* NULL: reeve(1) */

@@ -77,6 +77,31 @@ static void overview(bool color, size_t width, rv_buf *b)
          0, 0, width, b);
 }
 
+static bool is_path(const char *words)
+{
+    return strcmp(words, "FILE") == 0 || strcmp(words, "DIR") == 0;
+}
+
+void cli_write_option_doc(const struct rv_cli_option *o, rv_buf *b)
+{
+    const char *words = o->words && !is_path(o->words) ? o->words : "";
+    rv_buf listed = RV_BUF_INIT(4096);
+    bool says_all = true;
+
+    for (const char *w = words; *w;) {
+        size_t n = strcspn(w, " ");
+        rv_buf_printf(&listed, "%s%.*s", listed.len > 0 ? ", " : "", (int)n, w);
+        says_all = says_all && memmem(o->doc, strlen(o->doc), w, n);
+        w += n + (w[n] == ' ');
+    }
+    rv_buf_puts(b, o->doc);
+    if (!says_all)
+        rv_buf_printf(b, " (one of: %s)", rv_buf_cstr(&listed));
+    if (o->many)
+        rv_buf_puts(b, " (may be repeated)");
+    rv_buf_fini(&listed);
+}
+
 static void option_line(const struct rv_cli_option *o, size_t width, rv_buf *b)
 {
     rv_buf left = RV_BUF_INIT(4096);
@@ -89,7 +114,7 @@ static void option_line(const struct rv_cli_option *o, size_t width, rv_buf *b)
     size_t taken = rv_buf_str(&left).len > OPTION_WIDTH ? rv_buf_str(&left).len : OPTION_WIDTH;
     rv_buf_printf(b, "  %-*s  ", OPTION_WIDTH, rv_buf_cstr(&left));
     rv_buf_clear(&left);
-    rv_buf_printf(&left, "%s%s", o->doc, o->many ? " (may be repeated)" : "");
+    cli_write_option_doc(o, &left);
     flow(rv_buf_cstr(&left), taken + 4, OPTION_WIDTH + 4, width, b);
     rv_buf_fini(&left);
 }

@@ -34,7 +34,10 @@ static void man_option(const struct rv_cli_option *o, rv_buf *b)
     if (o->arg)
         rv_buf_printf(b, " \\fI%s\\fR", o->arg);
     rv_buf_puts(b, "\n");
-    troff(b, o->doc);
+    rv_buf doc = RV_BUF_INIT(4096);
+    cli_write_option_doc(o, &doc);
+    troff(b, rv_buf_cstr(&doc));
+    rv_buf_fini(&doc);
     rv_buf_puts(b, "\n");
 }
 
