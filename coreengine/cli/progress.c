@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define MAX_SPANS 10000 /* visits that are drawn: they are in memory, and people read no longer picture */
+#define MAX_ERROR 1000  /* bytes of why a stage failed: one line of the progress; the end of the run has all */
 #define REDRAW_MS 100   /* between two drawings: as often as an eye follows */
 
 struct span {
@@ -190,8 +191,10 @@ static void print_end(rv_progress *p, const struct span *s, json_object *json, r
     rv_buf_printf(b, "%s%s%s %-20s ", color ? (bad ? "\033[31m" : "\033[32m") : "", mark, color ? "\033[0m" : "",
                   p->pipeline->agents[s->stage].name);
     cli_write_duration(b, s->ended_us - s->begun_us);
-    if (rv_json_get_text(json, "error", &error))
-        rv_buf_printf(b, "  %s", error);
+    if (rv_json_get_text(json, "error", &error)) {
+        rv_buf_puts(b, "  ");
+        cli_write_preview(rv_str_of(error), MAX_ERROR, b);
+    }
     if (s->status == 'a')
         rv_buf_puts(b, "  asks a person");
     else if (rv_json_get_text(json, "next_stage", &next))

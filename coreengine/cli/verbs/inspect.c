@@ -54,10 +54,14 @@ static void write_entry(json_object *entry, rv_buf *b)
     write_fields(rv_json_get_arr(entry, "output_fields"), b);
 }
 
-static void write_capability(json_object *cap, bool color, rv_buf *b)
+/* What it says of itself, which may be anything. */
+static void write_capability(json_object *cap, bool color, rv_buf *out)
 {
-    rv_buf_printf(b, "%s%s%s %s  %s\n  %s\n", color ? "\033[1m" : "", rv_json_text_or(cap, "name", ""),
-                  color ? "\033[0m" : "", rv_json_text_or(cap, "version", ""), rv_json_text_or(cap, "description", ""),
+    RV_AUTO(rv_buf_fini) rv_buf text = RV_BUF_INIT(RV_APP_MAX_TEXT);
+    rv_buf *b = &text;
+
+    rv_buf_printf(out, "%s%s%s", color ? "\033[1m" : "", rv_json_text_or(cap, "name", ""), color ? "\033[0m" : "");
+    rv_buf_printf(b, " %s  %s\n  %s\n", rv_json_text_or(cap, "version", ""), rv_json_text_or(cap, "description", ""),
                   rv_json_text_or(cap, "path", ""));
     json_object_object_foreach (cap, key, list) {
         if (!json_object_is_type(list, json_type_array) || json_object_array_length(list) == 0)
@@ -70,6 +74,7 @@ static void write_capability(json_object *cap, bool color, rv_buf *b)
         }
     }
     rv_buf_putc(b, '\n');
+    cli_write_safe(rv_buf_str(b), out);
 }
 
 static void write_attachments(json_object *list, rv_buf *b)

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHOWN_BY_DEFAULT 50          /* newest runs, unless --limit or --json says otherwise */
-#define MIN_PREVIEW      ((size_t)8) /* less of a question says nothing */
+#define SHOWN_BY_DEFAULT 50             /* newest runs, unless --limit or --json says otherwise */
+#define MAX_NAME         ((size_t)1000) /* bytes of a pipeline's name: several lines of a terminal */
+#define MIN_PREVIEW      ((size_t)8)    /* less of a question says nothing */
 
 static int read_filter(const struct rv_cli *cli, struct rv_run_filter *f, rv_err **err)
 {
@@ -117,13 +118,15 @@ static void write_table(const struct rv_cli *cli, const struct rv_app_runs *l, r
     size_t used = id + pipeline + stage + 28, width = line_width(cli);
     for (size_t i = 0; i < l->n; i++) {
         const struct rv_app_listed *e = &l->items[i];
-        rv_buf age = RV_BUF_INIT(64);
+        rv_buf age = RV_BUF_INIT(64), name = RV_BUF_INIT(2 * MAX_NAME);
         cli_write_age(&age, now - e->row.created_us);
+        cli_write_preview(rv_str_of(e->pipeline ? e->pipeline : ""), MAX_NAME, &name);
         rv_buf_printf(b, "%-*s  %-*.*s  %s%-11s%s  %-*.*s  %-7s  ", (int)id, e->id, (int)pipeline, (int)pipeline,
-                      e->pipeline ? e->pipeline : "", cli->out_color ? cli_status_color(e->row.status) : "",
+                      rv_buf_cstr(&name), cli->out_color ? cli_status_color(e->row.status) : "",
                       rv_run_status_text(e->row.status), cli->out_color ? "\033[0m" : "", (int)stage, (int)stage,
                       e->stage ? e->stage : "", rv_buf_cstr(&age));
         rv_buf_fini(&age);
+        rv_buf_fini(&name);
         write_remark(l, i, now, width > used ? width - used : 0, b);
         while (b->len && b->ptr[b->len - 1] == ' ')
             rv_buf_truncate(b, b->len - 1);
@@ -137,9 +140,9 @@ static void write_waiting(const struct rv_cli *cli, const struct rv_app_runs *l,
         const struct rv_app_waiting *w = &l->waiting[k];
         if (w->entry >= l->n)
             continue;
-        rv_buf_printf(b, "%s%s%s  %s  %s in stage %s", cli->out_color ? "\033[1m" : "", w->p.run,
-                      cli->out_color ? "\033[0m" : "", l->items[w->entry].pipeline, w->p.kind,
-                      w->p.stage ? w->p.stage : "-");
+        rv_buf_printf(b, "%s%s%s  ", cli->out_color ? "\033[1m" : "", w->p.run, cli->out_color ? "\033[0m" : "");
+        cli_write_preview(rv_str_of(l->items[w->entry].pipeline), MAX_NAME, b);
+        rv_buf_printf(b, "  %s in stage %s", w->p.kind, w->p.stage ? w->p.stage : "-");
         if (w->p.expires_us) {
             rv_buf_puts(b, w->p.expires_us <= rv_app_now_us() ? ", expired " : ", until ");
             cli_write_moment(b, w->p.expires_us);

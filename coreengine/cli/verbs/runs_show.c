@@ -263,7 +263,9 @@ static void write_head(const struct picture *p, rv_buf *b)
     enum rv_failure code = rv_envelope_failure(rv_run_envelope(p->replayed.run), NULL);
     if (code != RV_FAILURE_NONE)
         rv_buf_printf(b, "  [%s]", rv_failure_text(code));
-    rv_buf_printf(b, "\n  pipeline  %s (bundle %.12s%s%s)\n  begun     ", r->pipeline, r->bundle,
+    rv_buf_puts(b, "\n  pipeline  ");
+    cli_write_preview(rv_str_of(r->pipeline), PREVIEW, b);
+    rv_buf_printf(b, " (bundle %.12s%s%s)\n  begun     ", r->bundle,
                   p->replayed.begin.has_script ? ", with a script" : "",
                   p->replayed.begin.use_mocks ? ", with mocks" : "");
     cli_write_moment(b, r->created_us);
