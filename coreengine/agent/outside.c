@@ -254,6 +254,8 @@ int visit_inner(rv_visit *v, rv_err **err)
         v->outside = RV_OUTSIDE_PIPELINE;
         return 0;
     }
+    json_object_put(v->outside_value); /* of the attempt before */
+    v->outside_value = NULL;
     if (v->agent->inner.inputs)
         rc = make(v, v->agent->inner.inputs, "inputs", &v->outside_value, err);
     else if (!(v->outside_value = json_object_new_object()))

@@ -320,6 +320,7 @@ static int structured_output(rv_visit *v, const struct rv_event *ev, json_object
         v->output = value;
         v->phase = PHASE_CHECK;
         warn_of_cut(v, ev, out);
+        json_object_put(v->model.final_calls); /* of an output that was asked for again */
         v->model.final_calls = given ? json_object_get(calls) : NULL;
         return given ? agent_messages_tell_apart(v, calls, err) : 0;
     }
