@@ -40,26 +40,32 @@ static void write_output(struct model *m, rv_buf *b)
     static const char *const schemas[] = {
         "{type: object, required: [v]}",
         "{type: object, properties: {v: {type: integer}, outcome: {type: string}}, required: [v]}",
-        "{type: object, properties: {v: {}, outcome: {enum: [success, loop_back]}, verdict: {enum: [proceed]}},"
-        " additionalProperties: false}",
+        ("{type: object, properties: {v: {}, outcome: {enum: [success, loop_back]}, verdict: {enum: [proceed]}},"
+         " additionalProperties: false}"),
         "{type: object, properties: {v: {}, outcome: {enum: [success, skip]}, verdict: {}}}",
         "{type: object, properties: {v: {}, outcome: {}}, additionalProperties: false}",
     };
 
-    if (chance(m, 25))
+    if (chance(m, 25)) {
         rv_buf_puts(b, "    output_mode: text\n");
-    else if (chance(m, 50))
+    } else if (chance(m, 50)) {
+        int max_repairs = pick(m, 3); /* apart: arguments are drawn in another order by another compiler */
         rv_buf_printf(b, "    output_schema: %s\n    max_repairs: %d\n", schemas[pick(m, RV_COUNT(schemas))],
-                      pick(m, 3));
+                      max_repairs);
+    }
 }
 
 static void write_tools(struct model *m, rv_buf *b)
 {
+    int max_bad_calls = pick(m, 3);
+
     rv_buf_printf(b, "    has_tools: true\n    tool_access: all\n    max_rounds: %d\n    max_bad_calls: %d\n",
-                  1 + pick(m, 3), pick(m, 3));
-    if (chance(m, 30))
+                  1 + pick(m, 3), max_bad_calls);
+    if (chance(m, 30)) {
+        int max_replans = pick(m, 3);
         rv_buf_printf(b, "    strategy: planned\n    plan: {max_repairs: %d, max_replans: %d}\n", pick(m, 3),
-                      pick(m, 3));
+                      max_replans);
+    }
 }
 
 static void write_stage(struct model *m, rv_buf *b, int stage, int n)
@@ -95,8 +101,9 @@ static void write_pipeline(struct model *m, rv_buf *b)
 
     rv_buf_clear(b);
     rv_buf_puts(b, "name: t\nmodels: {r: scripted}\nmax_llm_calls: 400\nmax_agent_hops: 40\nmax_iterations: 1\n");
+    int max_retries = 1 + pick(m, 3);
     rv_buf_printf(b, "execution: {meta_validation_enabled: %s, max_llm_retries: %d}\nagents:\n",
-                  chance(m, 85) ? "true" : "false", 1 + pick(m, 3));
+                  chance(m, 85) ? "true" : "false", max_retries);
     for (int s = 0; s < n; s++)
         write_stage(m, b, s, n);
 }
