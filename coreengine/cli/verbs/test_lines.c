@@ -148,14 +148,19 @@ bool cli_test_began(const struct rv_test_report *r)
     return r->state != NULL;
 }
 
-/* Each line behind the same lead. */
+/* Each line behind the same lead. Models, tools and servers said what is in them. */
 static void write_behind(const rv_buf *lines, const char *lead, rv_buf *out)
 {
-    for (const char *p = rv_buf_cstr(lines); *p;) {
+    RV_AUTO(rv_buf_fini) rv_buf safe = RV_BUF_INIT(RV_TEST_MAX_OUTPUT);
+
+    cli_write_safe(rv_buf_str(lines), &safe);
+    for (const char *p = rv_buf_cstr(&safe); *p;) {
         size_t n = strcspn(p, "\n");
         rv_buf_printf(out, "%s%.*s\n", lead, (int)n, p);
         p += n + (p[n] == '\n');
     }
+    if (safe.rc < 0)
+        out->rc = safe.rc; /* the caller reports it */
 }
 
 static void write_run(const struct rv_test_report *r, rv_buf *b)
@@ -229,8 +234,7 @@ void cli_test_write_judges(const struct rv_test_output *o, rv_buf *out)
 /* A name in one line. */
 static void write_name(const char *name, rv_buf *b)
 {
-    for (const char *c = name; *c; c++)
-        rv_buf_putc(b, *c == '\n' ? ' ' : *c);
+    cli_write_preview(rv_str_of(name), RV_TEST_MAX_OUTPUT, b);
 }
 
 void cli_test_output_none(struct rv_test_output *o)
