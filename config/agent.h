@@ -50,7 +50,8 @@ extern const struct rv_term_list rv_output_vias; /* by enum rv_output_via */
 struct rv_agent_output {
     const char *key; /* of the envelope's outputs; defaults to the name */
     enum rv_output_mode mode;
-    json_object *schema; /* JSON Schema; NULL: none. Owned by the pipeline */
+    json_object *schema;           /* JSON Schema; NULL: none. Owned by the pipeline */
+    const struct rv_node *written; /* the schema as its file has it; NULL: not of a file */
     enum rv_output_via via;
     struct rv_str_list required_fields;
     int state_merge; /* enum rv_merge_mode for this key, or RV_UNSET */
@@ -66,6 +67,7 @@ struct rv_agent_output {
 struct rv_client_tool {
     const char *name, *description; /* "": none */
     json_object *parameters;        /* JSON Schema of an object; NULL: any. Owned by the pipeline */
+    const struct rv_node *written;  /* the parameters as the file has them */
     struct rv_src src;
 };
 struct rv_agent_tools {

@@ -9,6 +9,10 @@
 
 static void read_parameters(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
+    struct rv_client_tool *tool =
+        (struct rv_client_tool *)((char *)target - offsetof(struct rv_client_tool, parameters));
+
+    tool->written = node;
     if (node->kind != RV_NODE_MAP)
         rv_keys_add_wrong_type(r, node, "parameters", "a map");
     else

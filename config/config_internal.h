@@ -68,6 +68,7 @@ struct rv_owned {
     rv_expr *expr;
     rv_template *template;
     json_object *value;
+    rv_yaml *doc; /* of another file, whose places are told later */
 };
 
 /* A text of a stage whose names are checked once all stages are known (config_check_names()). It lives in the arena of

@@ -445,6 +445,7 @@ void rv_pipeline_free(struct rv_pipeline *p)
         for (const struct rv_owned *o = p->internal->owned; o; o = o->next) {
             rv_expr_free(o->expr);
             rv_template_free(o->template);
+            rv_yaml_free(o->doc);
             json_object_put(o->value);
         }
         rv_yaml_free(p->internal->doc);

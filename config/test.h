@@ -7,6 +7,7 @@
 struct rv_test_schema {
     const char *output_key;
     json_object *schema; /* owned by the pipeline */
+    const struct rv_node *written;
     struct rv_src src;
 };
 /* A number that is near another. */

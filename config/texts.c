@@ -228,28 +228,31 @@ void config_read_rules(struct rv_key_reader *r, const struct rv_node *node, void
 /* output_schema: a map, or a file next to the pipeline. What it may say is checked where schemas are known. */
 
 /* The file is JSON, or YAML, which JSON is a part of. */
-static void read_text(struct rv_key_reader *r, const char *path, rv_str text, json_object **out)
+static void read_text(struct rv_key_reader *r, const char *path, rv_str text, struct rv_agent_output *out)
 {
     struct rv_loader *l = config_loader_of(r);
+    struct rv_owned *o = config_loader_own(l);
     const struct rv_node *root;
-    rv_yaml *doc = NULL;
 
-    if (rv_yaml_parse(text, path, l->findings, &doc,
+    if (!o)
+        return;
+    if (rv_yaml_parse(text, path, l->findings, &o->doc,
                       RV_CODE_ONLY("faults of the file are findings; the rest is want of memory")) < 0)
         l->rc = RV_E_NOMEM;
-    root = doc ? rv_yaml_root(doc) : NULL;
+    root = o->doc ? rv_yaml_root(o->doc) : NULL;
+    out->written = root;
     if (root && root->kind == RV_NODE_MAP)
-        rv_keys_read_json(r, root, out);
-    else if (doc)
+        rv_keys_read_json(r, root, &out->schema);
+    else if (o->doc)
         rv_keys_add_finding(r, RV_SEVERITY_ERROR, &(struct rv_src){path, 1, 1}, NULL,
                             "output_schema must be a map, not %s",
                             root ? rv_node_kind_text(root->kind) : "an empty file");
-    rv_yaml_free(doc);
 }
 
 void config_read_output_schema(struct rv_key_reader *r, const struct rv_node *node, void *target)
 {
     struct rv_loader *l = config_loader_of(r);
+    struct rv_agent_output *out = (struct rv_agent_output *)((char *)target - offsetof(struct rv_agent_output, schema));
     const struct rv_node *file = rv_node_get(node, "file");
     rv_str text = {NULL, 0};
     const char *path;
@@ -266,9 +269,10 @@ void config_read_output_schema(struct rv_key_reader *r, const struct rv_node *no
                  r->owner_name ? r->owner_name : "");
         path = config_loader_path(l, file->text);
         if (path && config_loader_text_file(l, what, path, &file->src, &text))
-            read_text(r, path, text, target);
+            read_text(r, path, text, out);
     } else {
-        rv_keys_read_json(r, node, target);
+        out->written = node;
+        rv_keys_read_json(r, node, &out->schema);
     }
 }
 

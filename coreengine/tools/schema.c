@@ -318,9 +318,10 @@ static void compiler_fini(struct rv_schema_compiler *c)
     rv_index_fini(&c->by_pointer);
 }
 
-static int compile(json_object *schema, const char *what, bool is_foreign, rv_schema **out, rv_err **err)
+/* c has its err, and what it is for. */
+static int compile(struct rv_schema_compiler c, json_object *schema, const char *what, rv_schema **out)
 {
-    struct rv_schema_compiler c = {.is_foreign = is_foreign, .err = err};
+    rv_err **err = c.err;
     rv_schema *s;
     int rc = RV_E_NOMEM;
 
@@ -351,12 +352,18 @@ done:
 
 int rv_schema_compile(json_object *schema, const char *what, rv_schema **out, rv_err **err)
 {
-    return compile(schema, what, false, out, err);
+    return compile((struct rv_schema_compiler){.err = err}, schema, what, out);
+}
+
+int tools_schema_compile_at(json_object *schema, const char *what, struct tools_schema_mistake *fault, rv_schema **out,
+                            rv_err **err)
+{
+    return compile((struct rv_schema_compiler){.fault = fault, .err = err}, schema, what, out);
 }
 
 int rv_schema_compile_foreign(json_object *schema, const char *what, rv_schema **out, rv_err **err)
 {
-    return compile(schema, what, true, out, err);
+    return compile((struct rv_schema_compiler){.is_foreign = true, .err = err}, schema, what, out);
 }
 
 void rv_schema_free(rv_schema *s)

@@ -21,6 +21,8 @@ int tools_schema_fail(struct rv_schema_compiler *c, const char *at, const char *
     va_start(ap, fmt);
     rv_vformat(text, sizeof text, fmt, ap);
     va_end(ap);
+    if (c->fault && c->fault->pointer.len == 0)
+        rv_buf_puts(&c->fault->pointer, at);
     return RV_FAIL(c->err, RV_E_INVALID, "schema of %s: %s: %s", c->schema->what, at[0] ? at : "(root)", text);
 }
 
@@ -487,9 +489,14 @@ static int refuse_keyword(struct rv_schema_compiler *c, const char *pointer, con
     static const char *const left_out[] = {"$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor",
                                            "$vocabulary"};
     const char *names[RV_COUNT(keywords)], *near;
+    const char *own = c->fault ? pointer_of(c, pointer, name) : NULL;
     size_t i;
     int rc;
 
+    if (own) {
+        rv_buf_puts(&c->fault->pointer, own);
+        c->fault->is_key = true;
+    }
     for (i = 0; i < RV_COUNT(left_out); i++)
         if (strcmp(name, left_out[i]) == 0)
             return RV_SCHEMA_FAIL(c, pointer, "keyword \"%s\" is not supported", name);

@@ -95,14 +95,24 @@ struct rv_schema {
     size_t n_patterns, cap_patterns;
 };
 
+/* Where a schema is wrong. */
+struct tools_schema_mistake {
+    rv_buf pointer; /* JSON pointer; empty: the root */
+    bool is_key;    /* the keyword itself is not known, not its value */
+};
+/** rv_schema_compile(), and the place of what is wrong. */
+RV_MUST_CHECK int tools_schema_compile_at(json_object *schema, const char *what, struct tools_schema_mistake *fault,
+                                          rv_schema **out, rv_err **err);
+
 /* While compiling. What it points to is borrowed while the schema is compiled. */
 struct rv_schema_compiler {
     rv_schema *schema;
     struct rv_schema_node **nodes; /* owned */
     size_t n_nodes, cap_nodes;
-    rv_index by_pointer; /* owned; pointer -> index into nodes */
-    const char *base;    /* of the schema that is being compiled */
-    bool is_foreign;     /* of another program: what is not known here is a note */
+    rv_index by_pointer;                /* owned; pointer -> index into nodes */
+    const char *base;                   /* of the schema that is being compiled */
+    bool is_foreign;                    /* of another program: what is not known here is a note */
+    struct tools_schema_mistake *fault; /* borrowed; NULL: its place is not wanted */
     rv_err **err;
 };
 

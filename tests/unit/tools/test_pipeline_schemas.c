@@ -12,9 +12,9 @@ static const struct {
 } cases[] = {
     {AGENT("a", "{type: object, properties: {b: {type: integer, minimum: 1}}}"), ""},
     {AGENT("a", "{type: object, properties: {b: {typ: integer}}}") AGENT("b", "{type: object, pattern: \"[\"}"),
-     "t.yaml:3:60: error: agent \"a\": schema of the output: /properties/b: unknown keyword \"typ\"\n"
+     "t.yaml:3:92: error: agent \"a\": schema of the output: /properties/b: unknown keyword \"typ\"\n"
      "  hint: did you mean \"type\"?\n"
-     "t.yaml:4:60: error: agent \"b\": schema of the output: /pattern: pattern \"[\", byte 1: the class "
+     "t.yaml:4:84: error: agent \"b\": schema of the output: /pattern: pattern \"[\", byte 1: the class "
      "does not end: ] is missing\n"},
     {"  - {name: a}\n", ""},
 };
