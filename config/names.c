@@ -16,8 +16,7 @@ static const char *const roots[] = {
     "interrupt_response", "outputs", "state",      "stage_context",
 };
 
-/* Of what is not an output. */
-static bool is_prompt_root(rv_str name)
+bool rv_prompt_has_root(rv_str name)
 {
     for (size_t i = 0; i < RV_COUNT(roots); i++)
         if (rv_str_is(name, roots[i]))
@@ -243,7 +242,7 @@ static void check_placeholder(struct rv_loader *l, const char *what, const struc
              RV_STR_ARG(rv_utf8_cut(place->path, 100)));
     if (rv_str_is(place->root, "outputs") && place->field.ptr) {
         check_output(l, &use, place->field, place->member, place->is_test, names);
-    } else if (is_prompt_root(place->root) || find_place_name(place->root) >= 0) {
+    } else if (rv_prompt_has_root(place->root) || find_place_name(place->root) >= 0) {
         return;
     } else if (rv_index_get(&l->p->internal->output_index, place->root) >= 0) {
         check_output(l, &use, place->root, place->field, place->is_test, names);

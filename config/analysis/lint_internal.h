@@ -1,4 +1,4 @@
-/* Shared by lint_reach.c and lint_least.c only: the ways between the stages of a sequential run. */
+/* Shared by lint_reach.c, lint_least.c and lint_order.c only: the ways between the stages of a sequential run. */
 #ifndef RV_LINT_INTERNAL_H
 #define RV_LINT_INTERNAL_H
 
@@ -19,5 +19,8 @@ struct lint_arcs {
 };
 /** The least of both that a run from the first stage to the end costs; -1: none ends. RV_E_NOMEM. */
 RV_MUST_CHECK int lint_least(const struct lint_arcs *arcs, int64_t *visits, int64_t *calls, rv_err **err);
+/** Stages that need outputs which are never made before them. hops: of each stage, from the entries, which have 0;
+ *  below 0: it is never reached. RV_E_NOMEM. */
+RV_MUST_CHECK int lint_order(const struct lint_arcs *arcs, const int64_t *hops, rv_findings *findings, rv_err **err);
 
 #endif

@@ -334,6 +334,8 @@ int lint_reachable(const struct rv_pipeline *p, const struct rv_routes *routes, 
     add_resume_entries(p, &r);
     lint_stages(p, &r, findings);
     rc = lint_circles(p, &r, findings, err);
+    if (rc == 0)
+        rc = lint_order(&r.arcs, r.hops, findings, err);
 done:
     reach_fini(&r);
     return rc;

@@ -30,6 +30,7 @@ struct rv_placeholder {
     rv_str field;      /* "b", or ptr NULL */
     rv_str member;     /* "c", or ptr NULL */
     bool is_test;      /* its last part may be missing: has(a.b), "b" in a, a section, a placeholder with a default */
+    bool is_inside;    /* of a template: in a section, which may stand for nothing */
     struct rv_src src; /* file as given at compile; line and column of the "{{", of an expression those of the name */
 };
 

@@ -108,6 +108,8 @@ struct rv_placeholder rv_template_placeholder_at(const rv_template *t, size_t i)
             ph.member = segment;
     }
     ph.is_test = part->kind != RV_TAG_VALUE || filters_have_default(part);
+    for (size_t k = 0; k < t->holes[i]; k++)
+        ph.is_inside = ph.is_inside || t->parts[k].other > t->holes[i];
     return ph;
 }
 
