@@ -15,5 +15,6 @@ TCase *questions_case(void);
 TCase *growth_case(void);
 TCase *lists_case(void);
 TCase *model_calls_case(void);
+TCase *reads_case(void);
 
 #endif
