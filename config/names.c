@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/config_internal.h"
+#include "config/fields_internal.h"
 
 /* --- Texts whose names are checked when all stages are known --- */
 
@@ -82,87 +82,27 @@ struct use {
     enum rv_severity severity; /* of a value that there cannot be */
 };
 
-/* What the output of a stage can have. A hook may add other fields. */
-struct output_fields {
-    bool is_open;            /* any */
-    bool is_text;            /* only "response" */
-    json_object *properties; /* of a closed schema; NULL: none */
-};
-
-static struct output_fields fields_of(const struct rv_agent *a)
-{
-    static const struct output_fields any = {.is_open = true};
-    bool is_built = a->each.list || a->inner.file[0] || a->set || a->ask.question;
-    json_object *closed = NULL;
-
-    if (is_built || !a->has_llm || a->hooks.post_process[0] || a->hooks.mock_handler[0])
-        return any;
-    if (!a->output.schema)
-        return a->output.mode == RV_OUTPUT_TEXT && !rv_plans(&a->planning) ? (struct output_fields){.is_text = true}
-                                                                           : any;
-    if (!json_object_object_get_ex(a->output.schema, "additionalProperties", &closed) ||
-        !json_object_is_type(closed, json_type_boolean) || json_object_get_boolean(closed) ||
-        json_object_object_get_ex(a->output.schema, "patternProperties", NULL))
-        return any;
-    return (struct output_fields){.properties = rv_json_get_obj(a->output.schema, "properties")};
-}
-
-static bool has_field(const struct output_fields *fields, rv_str field)
-{
-    if (fields->is_open || (fields->is_text && rv_str_is(field, "response")))
-        return true;
-    if (!fields->properties)
-        return false;
-    json_object_object_foreach (fields->properties, name, schema) {
-        (void)schema;
-        if (rv_str_is(field, name))
-            return true;
-    }
-    return false;
-}
-
-static void hint_fields(struct rv_loader *l, const struct output_fields *fields, rv_str field, char *hint)
-{
-    size_t n = fields->properties ? (size_t)json_object_object_length(fields->properties) : 0;
-    const char **names = config_loader_array(l, n + 1, sizeof *names);
-    size_t i = 0;
-
-    hint[0] = '\0';
-    if (!names)
-        return;
-    if (fields->is_text)
-        names[i++] = "response";
-    if (n > 0) {
-        json_object_object_foreach (fields->properties, name, schema) {
-            (void)schema;
-            names[i++] = name;
-        }
-    }
-    config_name_hint(l->findings, field, "fields", names, i, hint);
-}
-
 /* A field that the output of no stage with that key can have; the hint names the fields of the last one. */
 static void check_field(struct rv_loader *l, const struct use *use, rv_str key, rv_str field)
 {
     char hint[RV_HINT_MAX];
-    struct output_fields fields = {.is_open = true};
+    struct config_fields fields = {.is_open = true};
 
     for (size_t i = 0; i < l->p->n_agents; i++) {
         if (!rv_str_is(key, l->p->agents[i].output.key))
             continue;
         if (l->p->agents[i].ask.question && rv_str_is(field, "answer")) /* a person's, which joins the output */
             return;
-        fields = fields_of(&l->p->agents[i]);
-        if (has_field(&fields, field))
+        fields = config_fields_of(&l->p->agents[i]);
+        if (config_has_field(&fields, field))
             return;
     }
     if (fields.is_open)
         return;
-    hint_fields(l, &fields, field, hint);
+    config_hint_fields(l, &fields, field, hint);
     rv_findings_add(
         l->findings, RV_SEVERITY_WARNING, &use->src, hint, "%s names the field \"%.*s\" of the output \"%.*s\", %s",
-        use->what, RV_STR_ARG(rv_utf8_cut(field, 100)), RV_STR_ARG(rv_utf8_cut(key, 100)),
-        fields.is_text ? "which is a text and has only \"response\"" : "whose output_schema does not allow it");
+        use->what, RV_STR_ARG(rv_utf8_cut(field, 100)), RV_STR_ARG(rv_utf8_cut(key, 100)), config_why_without(&fields));
 }
 
 /* The place of the response; its key is checked with the stages. */
@@ -174,7 +114,9 @@ static void check_response(struct rv_loader *l)
     const struct rv_node *at = field ? field : rv_node_get(map, "output_key");
     const struct use use = {"response", at ? at->src : (struct rv_src){0}, RV_SEVERITY_WARNING};
 
-    if (at && place->output_key && rv_index_get(&l->p->internal->output_index, rv_str_of(place->output_key)) >= 0)
+    int stage = place->output_key ? rv_index_get(&l->p->internal->output_index, rv_str_of(place->output_key)) : -1;
+
+    if (at && stage >= 0 && (field || !l->p->agents[stage].set)) /* a set may make a result of MCP in its place */
         check_field(l, &use, rv_str_of(place->output_key), rv_str_of(place->field ? place->field : "final_response"));
 }
 
@@ -442,6 +384,7 @@ static void check_place_names(struct rv_loader *l)
 void config_check_names(struct rv_loader *l)
 {
     check_values(l);
+    config_check_fields(l);
     if (l->rc == 0)
         check_place_names(l);
 }

@@ -97,6 +97,24 @@ static const struct {
     {SHAPED "  - {name: b}\n"
             "response: {output_key: free, field: x}\n",
      ""},
+    /* what a stage looks for in its own output */
+    {HEAD "  - {name: t, has_llm: true, model_role: r, output_mode: text, required_output_fields: [response, title]}\n",
+     "t.yaml:4:99: error: agent \"t\": each visit fails: required_output_fields names \"title\" of an output which is "
+     "a "
+     "text and has only \"response\"\n  hint: fields: response\n"},
+    {HEAD "  - {name: s, set: {a: '1'}, required_output_fields: [b], error_next: e}\n  - {name: e}\n",
+     "t.yaml:4:55: warning: agent \"s\": each visit fails: required_output_fields names \"b\" of an output whose `set` "
+     "does not make it\n  hint: fields: a\n"},
+    {HEAD "  - {name: s, set: {a: '1'}, required_output_fields: [b], post_process: x.y}\n", ""},
+    {HEAD "  - {name: s, set: {a: '1'}, routing_rules: [{condition: b, value: 1, target: end}, "
+          "{condition: a, value: 1, target: end}]}\n",
+     "t.yaml:4:46: warning: stage \"s\": rule 1 never matches: it tests the field \"b\" of an output whose `set` does "
+     "not make it\n  hint: fields: a\n"},
+    {HEAD "  - {name: s, has_llm: true, model_role: r, output_schema: {type: object, additionalProperties: false, "
+          "properties: {v: {enum: [1, x]}}}, routing_rules: [{condition: v, value: 1.0, target: end}, "
+          "{condition: v, value: y, target: end}]}\n",
+     "t.yaml:4:195: warning: stage \"s\": rule 2 never matches: output_schema does not allow that value of \"v\"\n"
+     "  hint: write one of the values of its enum\n"},
 };
 
 START_TEST(names_of_outputs_and_fields_are_compared_with_the_stages)
