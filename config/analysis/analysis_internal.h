@@ -50,6 +50,9 @@ size_t lint_routes_most_ways(const struct rv_pipeline *p, const struct rv_routes
 const struct rv_branches *lint_route_branches(const struct rv_pipeline *p, const struct rv_route *route);
 /** True if this stage's visit may call a model: has_llm and not mocked. */
 bool lint_agent_calls_model(const struct rv_agent *a);
+/** Can the member of what the stage's own work makes, which mocks and hooks may replace, be one of these words? n 0:
+ *  anything. */
+bool lint_output_may_say(const struct rv_agent *a, const char *member, const char *const *words, size_t n);
 
 /* --- Warnings: lint*.c --- */
 /** Stages that no run reaches, stages that never lead to the end, and bounds that end every run before it.

@@ -40,9 +40,7 @@ static bool schema_allows(json_object *schema, const char *member, const char *c
     return !listed || is_listed(listed, words, n);
 }
 
-/* Can the member of what the stage's own work makes, which mocks and hooks may replace, be one of these words? n 0:
- * anything. */
-static bool may_say(const struct rv_agent *a, const char *member, const char *const *words, size_t n)
+bool lint_output_may_say(const struct rv_agent *a, const char *member, const char *const *words, size_t n)
 {
     if (rv_agent_is_unbound(a))
         return true;
@@ -54,7 +52,9 @@ static bool may_say(const struct rv_agent *a, const char *member, const char *co
         return false; /* what the model says is in `response` */
     if (a->has_llm && a->output.schema)
         return schema_allows(a->output.schema, member, words, n);
-    return a->has_llm ? a->output.mode != RV_OUTPUT_TEXT : a->has_tools;
+    if (a->has_llm && a->output.mode == RV_OUTPUT_TEXT)
+        return strcmp(member, "response") == 0;
+    return a->has_llm || a->has_tools;
 }
 
 bool lint_agent_may_contradict(const struct rv_pipeline *p, const struct rv_agent *a)
@@ -64,7 +64,8 @@ bool lint_agent_may_contradict(const struct rv_pipeline *p, const struct rv_agen
 
     return e->meta_validation_enabled && !(a->declared.name && a->declared.name[0]) && !a->declared.doc &&
            e->meta_validation_delay_ms < lint_sat_mul(a->limits.timeout_seconds, RV_US_PER_S / RV_US_PER_MS) &&
-           may_say(a, "outcome", back, RV_COUNT(back)) && may_say(a, "verdict", on, RV_COUNT(on));
+           lint_output_may_say(a, "outcome", back, RV_COUNT(back)) &&
+           lint_output_may_say(a, "verdict", on, RV_COUNT(on));
 }
 
 /* --- Questions --- */
@@ -88,8 +89,8 @@ static bool output_asks(const struct rv_agent *a)
 {
     static const char *const asking[] = {"clarify", "confirm"};
 
-    return a->hooks.mock_handler[0] || may_say(a, "outcome", asking, RV_COUNT(asking)) ||
-           (may_say(a, "confidence", NULL, 0) && may_say(a, "clarification_question", NULL, 0));
+    return a->hooks.mock_handler[0] || lint_output_may_say(a, "outcome", asking, RV_COUNT(asking)) ||
+           (lint_output_may_say(a, "confidence", NULL, 0) && lint_output_may_say(a, "clarification_question", NULL, 0));
 }
 
 /* Calls of tools may need a person, but for those of a plan without a confirmer. */

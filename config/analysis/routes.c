@@ -2,6 +2,7 @@
  * routing functions, each with the reason if it can never be followed. Proofs, warnings and graphs all start here. */
 #include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,6 +60,25 @@ static void add_number(struct sampler *s, double number)
     }
 }
 
+/* What comes out is not for a model or a hook to choose, so no made-up output is a witness: it is built, or comes from
+ * other stages or plans. */
+static bool is_built(const struct rv_agent *a)
+{
+    bool is_made = a->set || a->each.list || (a->inner.file && a->inner.file[0]) || rv_plans(&a->planning);
+
+    return is_made && !a->hooks.post_process[0] && !a->hooks.mock_handler[0];
+}
+
+/* Does the form of the output, of a model or of `set`, keep the field from ever having that value? */
+static bool is_beyond_output(const struct rv_agent *a, const char *field, json_object *value)
+{
+    bool is_text = json_object_is_type(value, json_type_string), has_form = a->set || (a->has_llm && !is_built(a));
+    const char *word = is_text ? json_object_get_string(value) : NULL;
+
+    return field && has_form && !a->each.list && !a->hooks.post_process[0] && !a->hooks.mock_handler[0] &&
+           !lint_output_may_say(a, field, &word, is_text);
+}
+
 /* Literals, roughly: what is missed or misread only makes a sample useless. */
 static void add_literals(struct sampler *s, const char *text)
 {
@@ -107,6 +127,7 @@ static void add_values(struct sampler *s)
 /* The value of a field in this sample: any of the values, the same one whenever it is asked for. */
 static bool field_value(struct sampler *s, rv_str name, json_object **out)
 {
+    char field[128];
     size_t i = 0;
     uint64_t mix;
 
@@ -119,7 +140,8 @@ static bool field_value(struct sampler *s, rv_str name, json_object **out)
     mix = (s->sample * MAX_FIELDS + i + 1) * RV_GOLDEN;
     mix = (mix ^ mix >> 32) * 0xbf58476d1ce4e5b9u;
     *out = s->values[(mix >> 33) % s->n_values];
-    return true;
+    snprintf(field, sizeof field, "%.*s", RV_STR_ARG(rv_utf8_cut(name, sizeof field - 1)));
+    return !is_beyond_output(s->agent, field, *out);
 }
 
 static int lookup(void *self, rv_str name, rv_str field, json_object **out, bool *found, rv_err **err)
@@ -143,6 +165,8 @@ static int route_sample(struct sampler *s)
         json_object *value = NULL;
         bool matches = false;
 
+        if (is_beyond_output(s->agent, rule->condition, rule->value))
+            continue;
         if (rule->when) {
             int rc = rv_expr_test(rule->when, &scope, &matches,
                                   RV_CODE_ONLY("a value that does not fit the expression: the sample says nothing"));
@@ -184,7 +208,7 @@ int lint_witness_routes(const struct rv_agent *a, struct rv_route *routes, rv_er
 
     for (size_t i = 0; i <= a->routing.n_rules; i++)
         n_open += !routes[i].is_likely && routes[i].fate == RV_WAY_LIVE;
-    if (n_open == 0 || a->routing.function[0])
+    if (n_open == 0 || a->routing.function[0] || is_built(a))
         return 0;
     add_values(&s);
     try_samples(&s, routes, n_open);
@@ -244,9 +268,10 @@ int lint_witness_branches(const struct rv_agent *a, const struct rv_route *route
         active[i] = true;
         any_when = any_when || list->items[i].when;
     }
-    if (!any_when || a->routing.function[0]) {
+    if (!any_when || a->routing.function[0])
         return route->is_likely && route->fate == RV_WAY_LIVE;
-    }
+    if (is_built(a))
+        return 0;
     tried = calloc(list->n + 1, sizeof *tried);
     if (!tried)
         return RV_FAIL(err, RV_E_NOMEM, "try outputs of stage \"%s\"", a->name);
@@ -304,7 +329,8 @@ static void judge_rule(const struct rv_agent *a, size_t i, const struct earlier 
 {
     const struct rv_rule *rule = &a->routing.rules[i];
 
-    route->is_likely = !before->any_when && !rule->when;
+    route->is_likely =
+        !before->any_when && !rule->when && !is_built(a) && !is_beyond_output(a, rule->condition, rule->value);
     if (before->always >= 0) {
         route->fate = RV_WAY_CUT_OFF;
         route->because = before->always;
@@ -355,7 +381,8 @@ static void add_agent(const struct rv_pipeline *p, int from, struct rv_routes *r
         judge_rule(a, i, &before, &route);
         if (before.always < 0 && always_matches(&a->routing.rules[i]))
             before.always = (int)i;
-        else if (a->routing.rules[i].when)
+        else if (a->routing.rules[i].when ||
+                 (is_built(a) && !is_beyond_output(a, a->routing.rules[i].condition, a->routing.rules[i].value)))
             before.any_when = true;
         routes->items[routes->n++] = route;
     }
@@ -372,6 +399,7 @@ static void add_agent(const struct rv_pipeline *p, int from, struct rv_routes *r
         route = blank;
         route.kind = RV_WAY_ERROR;
         route.to = a->routing.error_target;
+        route.is_likely = !a->set || a->hooks.pre_process[0] || a->hooks.post_process[0] || a->has_policies;
         routes->items[routes->n++] = route;
     }
     if (a->routing.function[0]) {

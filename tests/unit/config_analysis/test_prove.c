@@ -396,6 +396,52 @@ START_TEST(large_pipelines_are_proved)
 }
 END_TEST
 
+/* A stage that could come back only by an output that it cannot have, and some that can. */
+#define AGAIN(keys, rule)                                                                                              \
+    "name: t\nmodels: {r: scripted}\nagents:\n  - {name: a, " keys ", routing_rules: [{" rule ", target: a}], "        \
+    "default_next: end}\n"
+#define MODEL "has_llm: true, model_role: r, "
+static const struct {
+    const char *yaml;
+    bool is_exact;
+} forms[] = {
+    {AGAIN("set: {v: '1'}", "condition: v, value: 2"), false},
+    {AGAIN("set: {v: '1'}", "when: output.v == 2"), false},
+    {AGAIN(MODEL "output_mode: text", "condition: verdict, value: again"), false},
+    {AGAIN(MODEL "output_mode: text", "when: output.verdict == 'again'"), false},
+    {AGAIN(MODEL "output_mode: text", "condition: response, value: again"), true},
+    {AGAIN(MODEL "output_mode: text, post_process: x.y", "condition: verdict, value: again"), true},
+    {AGAIN(MODEL "output_mode: json", "condition: verdict, value: again"), true},
+    {AGAIN(MODEL "output_schema: {type: object, properties: {verdict: {enum: [again, good]}}}",
+           "condition: verdict, value: again"),
+     true},
+    {AGAIN(MODEL "output_schema: {type: object, properties: {verdict: {enum: [good]}}}",
+           "condition: verdict, value: again"),
+     false},
+    {AGAIN(MODEL "output_schema: {type: object, properties: {v: {}}, additionalProperties: false}",
+           "condition: verdict, value: again"),
+     false},
+    {"name: t\nagents:\n  - {name: a, set: {v: '1'}, error_next: a}\n", false},
+    {"name: t\nagents:\n  - {name: a, set: {v: '1'}, pre_process: x.y, error_next: a}\n", true},
+};
+
+START_TEST(a_number_is_exact_only_by_outputs_that_there_can_be)
+{
+    rv_findings *findings = rv_findings_new();
+    struct rv_pipeline *p = NULL;
+    struct rv_proof proof;
+
+    ck_assert_int_eq(rv_pipeline_parse(rv_str_of(forms[_i].yaml), "t.yaml", ".", findings, &p, NULL), 0);
+    ck_assert_uint_eq(rv_findings_n_errors(findings), 0);
+    ck_assert_int_eq(rv_pipeline_prove(p, RV_MODE_SEQUENTIAL, &proof, NULL), 0);
+    ck_assert_int_eq(proof.max_visits, 4); /* no bound is smaller for that */
+    ck_assert_int_eq(proof.visits_exact, forms[_i].is_exact);
+    rv_proof_fini(&proof);
+    rv_pipeline_free(p);
+    rv_findings_free(findings);
+}
+END_TEST
+
 void add_prove_tests(Suite *suite)
 {
     TCase *tc = tcase_create("prove");
@@ -405,5 +451,6 @@ void add_prove_tests(Suite *suite)
     tcase_add_test(tc, path_is_cut_after_a_fixed_number_of_stages);
     tcase_add_loop_test(tc, parallel_bound_is_known, 0, RV_COUNT(parallel_rows));
     tcase_add_loop_test(tc, large_pipelines_are_proved, 0, RV_COUNT(large));
+    tcase_add_loop_test(tc, a_number_is_exact_only_by_outputs_that_there_can_be, 0, RV_COUNT(forms));
     suite_add_tcase(suite, tc);
 }
