@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "config/analysis/analysis_internal.h"
+#include "config/analysis/prove_internal.h"
 
 /* Answers of people that lead back to a stage whose model may say something else the second time, and ask again. */
 
@@ -296,8 +296,11 @@ static void lint_parallel_bounds(const struct rv_pipeline *p, rv_findings *findi
     int64_t callers = 0, stages = 0;
 
     for (size_t i = 0; i < p->n_agents; i++) {
-        stages += !p->agents[i].routing.on_failure_only;
-        callers += !p->agents[i].routing.on_failure_only && lint_agent_calls_model(&p->agents[i]);
+        const struct rv_agent *a = &p->agents[i];
+        bool may_spare_it = a->hooks.before_model.n > 0 || a->each.list || lint_agent_may_sit_out(p, a, false);
+
+        stages += !a->routing.on_failure_only;
+        callers += !a->routing.on_failure_only && lint_agent_calls_model(a) && !may_spare_it;
     }
     if (stages > p->max_agent_hops)
         rv_findings_add(findings, RV_SEVERITY_WARNING, &src, "raise max_agent_hops",

@@ -21,7 +21,8 @@ static int64_t own_cost(const struct rv_pipeline *p, const struct lint_arc *arc,
         a->inner.pipeline && a->inner.pipeline->n_agents > 0 && !a->hooks.mock_handler[0] && !a->hooks.pre_process[0];
 
     if (what == CALLS)
-        return is_plain && lint_agent_calls_model(a) && a->hooks.before_model.n == 0;
+        return is_plain && lint_agent_calls_model(a) && a->hooks.before_model.n == 0 &&
+               !lint_agent_may_sit_out(p, a, false);
     return 1 + (is_plain && begins_inner); /* an inner run can end with a stated outcome in its first stage */
 }
 

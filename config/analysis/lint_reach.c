@@ -256,7 +256,8 @@ static void circles_fini(struct circles *c)
 static int tell_circle(const struct rv_pipeline *p, const struct circles *c, int first, rv_findings *findings,
                        rv_err **err)
 {
-    static const char hint[] = "only a bound or a failure can end the run there; let a rule or default_next lead on";
+    static const char hint[] = "only a bound, a failure or the outcome terminate can end the run there; let a rule or "
+                               "default_next lead on";
     RV_AUTO(rv_buf_fini) rv_buf path = RV_BUF_INIT(MAX_PATH);
     int n = 0;
 

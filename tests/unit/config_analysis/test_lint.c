@@ -189,6 +189,20 @@ static void few_calls_in_parallel(struct world *w)
     for (int i = 0; i < 3; i++)
         world_default(w, i, RV_TARGET_END);
 }
+static void enough_calls_without_an_arbiter(struct world *w)
+{
+    few_calls(w);
+    w->agents[2].output.key = "arbiter";
+    w->p.execution.enable_arbiter = false;
+}
+static void enough_calls_where_hooks_answer(struct world *w)
+{
+    few_calls(w);
+    unreachable_in_parallel(w);
+    for (int i = 0; i < 3; i++)
+        world_default(w, i, RV_TARGET_END);
+    w->agents[1].hooks.before_model.n = 1;
+}
 static void unsound(struct world *w)
 {
     unreachable(w);
@@ -271,6 +285,8 @@ static const struct {
      few_calls_in_parallel,
      {"no run can be complete: it has 3 stages, and max_agent_hops is 2",
       "no run can be complete: 3 stages call a model, and max_llm_calls is 2"}},
+    {"enough calls without an arbiter", enough_calls_without_an_arbiter, {NULL}},
+    {"enough calls where hooks answer", enough_calls_where_hooks_answer, {NULL}},
     {"nothing about a pipeline with errors", unsound, {NULL}},
 };
 

@@ -325,9 +325,14 @@ static void answer(struct player *pl, struct call *c)
         ev.error = RV_STR_LIT("bad");
         ev.retryable = dice_chance(&d, 50);
     } else if (c->kind == RV_EFFECT_CALL_LLM && dice_chance(&d, 6)) {
-        static const char *const odd[] = {"no object",        "{\"v\":", "[1]", "", "{\"v\":1,\"outcome\":\"odd\"}",
-                                          "{\"v\":{\"x\":1}}"};
-        ev.reply = rv_str_of(odd[dice_pick(&d, 6)]);
+        static const char *const odd[] = {"no object",
+                                          "{\"v\":",
+                                          "[1]",
+                                          "",
+                                          "{\"v\":1,\"outcome\":\"odd\"}",
+                                          "{\"v\":{\"x\":1}}",
+                                          "{\"v\":2,\"outcome\":\"replan\",\"verdict\":\"proceed\"}"};
+        ev.reply = rv_str_of(odd[dice_pick(&d, RV_COUNT(odd))]);
     } else if (c->kind == RV_EFFECT_CALL_LLM && pl->opts->terminate && dice_chance(&d, 12)) {
         snprintf(text, sizeof text, "%lld", (long long)c->call_id);
         pl->out->n_terminated++;
