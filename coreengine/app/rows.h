@@ -29,7 +29,8 @@ void rv_app_lane_write(const struct rv_task_lane *lane, rv_jw *w);
  *  texts. */
 RV_MUST_CHECK int rv_app_find_task(rv_store *store, const struct rv_store_scope *scope, const char *word,
                                    struct rv_task_row *out, rv_err **err);
-/** The members of its tool call; texts are borrowed from *json, which is the caller's to put. Absent: "". */
+/** The members of its tool call; texts are borrowed from *json, which is the caller's to put. Absent: "". One that a
+ * client is shown as ciphertext is called "(encrypted)". */
 struct rv_app_tool_call {
     const char *name, *id;
     json_object *arguments; /* NULL: none */

@@ -149,7 +149,7 @@ void rv_app_tool_call_read(const struct rv_message *m, json_object **json, struc
     if (!is_call)
         return;
     if (!rv_json_get_text(read, "name", &out->name))
-        out->name = "";
+        out->name = json_object_object_get_ex(read, "encrypted", NULL) ? "(encrypted)" : "";
     if (!rv_json_get_text(read, "id", &out->id))
         out->id = "";
     json_object_object_get_ex(read, "arguments", &out->arguments);

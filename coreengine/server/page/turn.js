@@ -161,7 +161,7 @@ export class Turn {
       if (m.status === 'cancelled' && !m.parent_call_id) this.state('Stopped.')
       if (m.status === 'failed') block.note('This answer is not complete.', 'bad')
     } else if (m.message_type === 'tool_call' && m.tool_calls) {
-      const card = this.call(m.tool_calls.id, m.tool_calls.name, this.rowBlock(m))
+      const card = this.call(m.tool_calls.id ?? m.id, m.tool_calls.name ?? '(encrypted)', this.rowBlock(m))
       card.args = JSON.stringify(m.tool_calls.arguments ?? {})
       card.setArguments()
     } else if (m.message_type === 'tool_response' && m.tool_calls) {

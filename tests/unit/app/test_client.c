@@ -223,6 +223,22 @@ START_TEST(words_that_a_client_is_not_shown_find_no_session)
 }
 END_TEST
 
+START_TEST(a_call_that_is_hidden_has_a_name)
+{
+    const struct rv_message hidden = {.tool_calls = RV_STR_LIT("{\"encrypted\":\"reeve-enc1:\"}")},
+                            plain = {.tool_calls = RV_STR_LIT("{\"name\":\"look\",\"id\":\"c1\"}")};
+    struct rv_app_tool_call call;
+    json_object *json = NULL;
+
+    rv_app_tool_call_read(&hidden, &json, &call);
+    ck_assert_str_eq(call.name, "(encrypted)");
+    json_object_put(json);
+    rv_app_tool_call_read(&plain, &json, &call);
+    ck_assert_str_eq(call.name, "look");
+    json_object_put(json);
+}
+END_TEST
+
 TCase *client_case(void)
 {
     TCase *tc = tcase_create("client");
@@ -233,5 +249,6 @@ TCase *client_case(void)
     tcase_add_test(tc, a_file_that_did_not_change_is_not_written_again);
     tcase_add_test(tc, the_dreamers_of_a_tenant_are_found);
     tcase_add_test(tc, words_that_a_client_is_not_shown_find_no_session);
+    tcase_add_test(tc, a_call_that_is_hidden_has_a_name);
     return tc;
 }
