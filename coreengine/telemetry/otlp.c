@@ -360,7 +360,7 @@ static int64_t count_of(json_object *from, const char *key)
         n = strtoll(text, NULL, 10);
     else if (!rv_json_get_int(from, key, &n))
         n = 0;
-    return n > 0 ? n : 0;
+    return n < 0 ? 0 : n < INT32_MAX ? n : INT32_MAX; /* two of them are added */
 }
 
 int64_t rv_otlp_read_answer(rv_str body, rv_buf *says)

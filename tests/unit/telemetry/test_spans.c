@@ -247,6 +247,8 @@ static const struct {
     {"{\"partialSuccess\": {\"rejectedSpans\": \"3\", \"errorMessage\": \"too old\"}}", "too old", 3},
     {"{\"partialSuccess\": {\"rejectedDataPoints\": 2}}", "", 2},
     {"{\"partialSuccess\": {\"rejectedSpans\": \"-1\"}}", "", 0},
+    {"{\"partialSuccess\": {\"rejectedSpans\": \"9223372036854775807\", \"rejectedDataPoints\": 9223372036854775807}}",
+     "", INT64_C(2) * INT32_MAX},
     {"{\"code\": 3, \"message\": \"bad token\"}", "bad token", 0},
     {"{\"message\": 3}", "{\"message\": 3}", 0},
     {" no route\n", "no route", 0},
