@@ -108,17 +108,18 @@ enum rv_run_status srv_view_status(const struct srv_view *v)
 /* A quota that ran out within the turn is the client's to mind; the rest is that of those behind us. */
 int srv_view_http(const struct srv_view *v)
 {
-    bool failed = v->status == RV_RUN_FAILED || v->status == RV_RUN_CANCELLED;
+    bool failed = v->status == RV_RUN_FAILED || v->status == RV_RUN_CANCELLED || v->status == RV_RUN_TERMINATED;
 
     return !failed ? 200 : v->is_quota ? 429 : v->is_stopped ? 503 : 502;
 }
 
-/* Clients repeat a 502 by themselves, and a repetition begins what a person cancelled. */
+/* Clients repeat a 429 and a 502 by themselves: a repetition begins what a person cancelled, and of a turn that was
+ * stopped it is told the same again. */
 void srv_view_put_fields(const struct srv_view *v, struct srv_stream *st)
 {
     if (v->is_stopped)
         srv_stream_field(st, "Retry-After", SRV_RETRY_S);
-    else if (v->status == RV_RUN_CANCELLED)
+    else if (v->status == RV_RUN_CANCELLED || v->status == RV_RUN_TERMINATED)
         srv_stream_field(st, "x-should-retry", "false");
 }
 

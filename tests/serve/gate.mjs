@@ -147,6 +147,13 @@ const wait = Number(over.headers.get('retry-after'))
 check(wait > 0 && wait <= 86400, 'it says when it will', String(wait))
 equal(await server.stop(), 0, 'it ends as it should')
 
+const little = file('little.yaml', 'default: free\nplans:\n  free:\n    rates:\n      model_calls: {hour: 1}\n')
+const looks = file('looks.yaml', 'models:\n  boss:\n    - {tool_calls: [{name: search, arguments: {}}]}\n    - {text: Found.}\ntools:\n  wipe: [{result: {}}]\n  search: [{result: {}}]\n')
+server = await serve('little.db', ['--schema-dir', agents(), '--script', looks, '--quotas', little])
+const stopped = await call(server, 'POST', '/v1/chat/completions', {model: 'boss', messages: [{role: 'user', content: 'look'}]})
+equal([stopped.status, stopped.json.error.code, stopped.json.error.type, stopped.headers.get('x-should-retry')], [429, 'quota_exceeded', 'insufficient_quota', 'false'], 'a turn that a quota stops has failed')
+equal(await server.stop(), 0, 'it ends as it should')
+
 // --- upkeep forgets keys that were revoked long ago
 const old = JSON.parse(command('keys', 'create', '--json', '--store', store, '--user', 'cy').out)
 const young = JSON.parse(command('keys', 'create', '--json', '--store', store, '--user', 'cy').out)

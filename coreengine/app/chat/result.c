@@ -153,7 +153,8 @@ static int fill(rv_chat *chat, const rv_envelope *env, rv_err **err)
     out->text = rv_buf_str(&chat->text);
     out->usage = rv_envelope_used(env).usage;
     out->error = out->status == RV_RUN_COMPLETED || out->status == RV_RUN_INTERRUPTED ? NULL : f->termination_reason;
-    out->code = rv_failure_text(rv_envelope_failure(env, NULL));
+    out->code = f->terminal_reason == RV_REASON_QUOTA ? rv_failure_text(RV_FAILURE_QUOTA_EXCEEDED)
+                                                      : rv_failure_text(rv_envelope_failure(env, NULL));
     if (out->status == RV_RUN_INTERRUPTED)
         out->interrupt = rv_envelope_interrupt(env);
     return rc;
