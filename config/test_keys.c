@@ -56,7 +56,8 @@ static void read_schemas_of(struct rv_key_reader *r, const struct rv_node *node,
     for (size_t i = 0; test->schemas && i < node->n; i++) {
         struct rv_test_schema *s = &test->schemas[test->n_schemas++];
         struct rv_owned *o = config_loader_own(config_loader_of(r));
-        *s = (struct rv_test_schema){.output_key = node->keys[i]->text.ptr, .written = node->items[i], .src = node->items[i]->src};
+        *s = (struct rv_test_schema){
+            .output_key = node->keys[i]->text.ptr, .written = node->items[i], .src = node->items[i]->src};
         if (o)
             rv_keys_read_json(r, node->items[i], &o->value);
         s->schema = o ? o->value : NULL;

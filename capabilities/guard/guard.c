@@ -247,7 +247,7 @@ static json_object *with_content(json_object *result, json_object *content, int 
     return whole;
 }
 
-/* What a tool says went wrong, without its secrets, is why nothing else of it is told. */
+/* What a tool says went wrong, without its secrets, is why nothing else is told. */
 static void block_error(json_object *reply, json_object *error, int *failed)
 {
     json_object *message = NULL;

@@ -61,10 +61,14 @@ static int check_store(const struct rv_cli *cli, const char *name, const char *p
     static const char *const endings[] = {"", "-wal", "-shm", "-journal"};
     rv_buf store = RV_BUF_INIT(1 << 16);
     const char *scheme = "sqlite:";
-    int rc = 0;
+    rv_err *cause = NULL;
+    int rc = rv_app_find_store_path(&cli->app, &store, &cause);
 
-    if (rv_app_find_store_path(&cli->app, &store, RV_CODE_ONLY("who opens it says so")) < 0) {
+    if (rc < 0) {
         rv_buf_fini(&store);
+        if (rc == RV_E_NOMEM)
+            return rv_err_pass(err, cause);
+        rv_err_free(cause); /* who opens it says so */
         return 0;
     }
     size_t skipped = strncmp(rv_buf_cstr(&store), scheme, strlen(scheme)) == 0 ? strlen(scheme) : 0, len = store.len;

@@ -184,19 +184,18 @@ static int parse(rv_str bytes, json_object **out, rv_err **err)
     static const struct rv_json_opts opts = {
         .max_bytes = RV_MCP_MAX_MESSAGE, .max_depth = RV_MCP_MAX_DEPTH, .what = "the message"};
     rv_buf mended = RV_BUF_INIT(RV_MCP_MAX_MESSAGE);
-    int rc = rv_json_parse(bytes, &opts, out, err);
+    rv_err *cause = NULL, **why = err ? &cause : NULL;
+    int rc = rv_json_parse(bytes, &opts, out, why);
 
     if (rc == RV_E_PARSE && replace_halves(bytes, &mended)) {
-        if (err) {
-            rv_err_free(*err);
-            *err = NULL;
-        }
-        rc = rv_buf_check(&mended, "a message of MCP", err);
+        rv_err_free(cause);
+        cause = NULL;
+        rc = rv_buf_check(&mended, "a message of MCP", why);
         if (rc == 0)
-            rc = rv_json_parse(rv_buf_str(&mended), &opts, out, err);
+            rc = rv_json_parse(rv_buf_str(&mended), &opts, out, why);
     }
     rv_buf_fini(&mended);
-    return rc;
+    return rc < 0 && err ? rv_err_pass(err, cause) : rc;
 }
 
 int rv_mcp_read(rv_str bytes, struct rv_mcp_message *out, int *code, rv_err **err)
