@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "coreengine/server/chats_internal.h"
+#include "coreengine/server/turns_internal.h"
 
 struct srv_told {
     struct rv_protocol_opts opts;
@@ -57,8 +58,15 @@ int srv_told_end(struct srv_told *t, enum rv_run_status status, const struct rv_
 {
     const struct rv_response_place place = {p->response.output_key, p->response.field};
     const struct rv_protocol_at at = {.now_us = srv_now_us()};
+    const struct rv_envelope_fields *f = rv_envelope_fields(env);
     struct rv_protocol_end end = {.status = status, .finish = RV_UNSET, .usage = rv_envelope_used(env).usage};
+    char reason[SRV_MAX_REASON];
 
+    if (status == RV_RUN_FAILED || status == RV_RUN_TERMINATED) {
+        end.code = f->terminal_reason == RV_REASON_QUOTA ? rv_failure_text(RV_FAILURE_QUOTA_EXCEEDED)
+                                                         : rv_failure_text(rv_envelope_failure(env, NULL));
+        end.error = srv_reason_of_run(f->termination_reason, end.code, t->run, reason);
+    }
     if (status == RV_RUN_COMPLETED)
         RV_IGNORE(!rv_envelope_find_final_response(env, &place, &end.text), "a run may have no response");
     int rc = t->encoder ? 0 : srv_told_event(t, RV_STR_LIT("{\"type\":\"none\"}"), out, err);

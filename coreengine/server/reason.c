@@ -17,16 +17,32 @@ static const struct {
 #undef ROW
 };
 
+/* NULL: the failure is told as it is. */
+static const char *meaning_of(const char *code)
+{
+    for (size_t i = 0; code && i < RV_COUNT(failures); i++)
+        if (strcmp(failures[i].code, code) == 0 && failures[i].whose == OF_THE_SERVER)
+            return failures[i].meaning;
+    return NULL;
+}
+
 const char *srv_reason(const struct rv_chat_turn *turn, const char *run, char out[SRV_MAX_REASON])
 {
-    const char *meaning = turn->was_kept ? NULL : "the turn could not be kept";
+    const char *meaning = turn->was_kept ? meaning_of(turn->code) : "the turn could not be kept";
 
-    for (size_t i = 0; turn->error && !meaning && turn->code && i < RV_COUNT(failures); i++)
-        if (strcmp(failures[i].code, turn->code) == 0 && failures[i].whose == OF_THE_SERVER)
-            meaning = failures[i].meaning;
     if (!turn->error || !meaning)
         return turn->error;
     snprintf(out, SRV_MAX_REASON, "%s; the log of the server says more under %.*s", meaning, RV_STORE_MAX_ID, run);
+    return out;
+}
+
+const char *srv_reason_of_run(const char *error, const char *code, const char *run, char out[SRV_MAX_REASON])
+{
+    const char *meaning = meaning_of(code);
+
+    if (!error || !meaning)
+        return error;
+    snprintf(out, SRV_MAX_REASON, "%s; GET /runs/%.*s says more", meaning, RV_STORE_MAX_ID, run);
     return out;
 }
 

@@ -80,5 +80,7 @@ void srv_turn_on_turn(void *self, rv_chat *chat, const struct rv_chat_turn *turn
 /** turn->error, out, or NULL when the turn did not fail. */
 #define SRV_MAX_REASON 512 /* bytes: a sentence of ours and an id of RV_STORE_MAX_ID */
 const char *srv_reason(const struct rv_chat_turn *turn, const char *run, char out[SRV_MAX_REASON]);
+/** The same of a run of a pipeline, of which its caller can ask more. */
+const char *srv_reason_of_run(const char *error, const char *code, const char *run, char out[SRV_MAX_REASON]);
 
 #endif

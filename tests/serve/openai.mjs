@@ -174,15 +174,20 @@ equal(await runs.stop(), 0, 'it ends as it should')
 
 // A run that failed is not begun again by a client that repeats its request; an equal one later is another run.
 file('p/bad.yaml', 'name: bad\nmodels: {m: scripted:any}\nagents: [{name: a, has_llm: true, model_role: m, prompt_key: p}]\nprompts: {p: x}\n')
+file('p/spin.yaml', 'name: spin\nagents: [{name: a, default_next: a}]\n')
 file('s/bad.yaml', 'models: {a: [{error: {kind: bad_request, status: 400}}]}\n')
 const bad = await serve('bad.db', ['--pipelines', join(scratch, 'p'), '--scripts', join(scratch, 's')])
 const failing = {model: 'pipeline:bad', messages: [{role: 'user', content: 'hi'}]}
 const patient = new OpenAI({baseURL: bad.url + '/v1', apiKey: 'none', maxRetries: 2})
 equal(await patient.chat.completions.create(failing).catch((e) => [e.status, e.headers.get('x-should-retry')]), [502, 'false'], 'the run failed')
+const reason = async (sent) => (await call(bad, 'POST', '/v1/chat/completions', sent)).json.error
+const blamed = await reason({...failing, user: 'why'})
+equal([blamed.code, /^the provider refused the request as wrong; GET \/runs\/env_[0-9a-f]+ says more$/.test(blamed.message)], ['model_bad_request', true], 'it says what failed, and where more is told')
+equal((await reason({...failing, model: 'pipeline:spin'})).message, 'the run looped back more often than max_iterations (3) allows', 'and which bound stopped it')
 const repeats = async (n) => (await call(bad, 'POST', '/v1/chat/completions', failing, {'x-stainless-retry-count': n})).headers.get('x-run-id')
 const one = await repeats('0')
 equal([await repeats('1'), await repeats('2')], [one, one], 'a repetition is of the same run')
-equal((await call(bad, 'GET', '/runs')).json.length, 2, 'one run for each request')
+equal((await call(bad, 'GET', '/runs')).json.length, 4, 'one run for each request')
 equal((await call(bad, 'POST', '/v1/chat/completions', {...failing, user: 'x'}, {'x-stainless-retry-count': '1'})).headers.get('x-run-id') === one, false, 'another request')
 equal(await bad.stop(), 0, 'it ends as it should')
 finish('openai')
