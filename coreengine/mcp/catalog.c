@@ -2,10 +2,13 @@
 #include "coreengine/mcp/tools_internal.h"
 
 #include <json-c/linkhash.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define NOMEM(err) RV_FAIL((err), RV_E_NOMEM, "no memory for the tools of MCP servers")
-#define MAX_SHOWN  60 /* bytes of a name that is not one: it stays on one line */
+#define MAX_SHOWN  60                          /* bytes of a name that is not one: it stays on one line */
+#define MAX_HINT   (RV_MCP_MAX_TOOL_NAME + 20) /* bytes, with its words */
 #define IS_SECOND  "the server has two of that name, and the first one counts"
 
 struct listed {
@@ -79,6 +82,62 @@ static int look_at_name(rv_index *seen, json_object *definition, bool *is_first,
     return *is_first && rv_index_add(seen, rv_str_of(name), 0) < 0 ? NOMEM(err) : 0;
 }
 
+/* Tools that reeve makes of what else a server has. */
+static bool is_made(const char *name)
+{
+    static const char *const names[] = {"list_resources", "list_resource_templates", "read_resource", "list_prompts",
+                                        "get_prompt"};
+
+    for (size_t i = 0; i < RV_COUNT(names); i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The names in the list of a server. */
+struct known_names {
+    const char **items;
+    size_t n;
+};
+
+/* A name of the file that no tool has: what it should allow, deny or guard has another one. */
+static void look_for(rv_findings *f, const struct rv_mcp_server_config *s, const char *key, const char *name,
+                     const struct known_names *known, const struct rv_src *src)
+{
+    for (size_t i = 0; i < known->n; i++)
+        if (strcmp(known->items[i], name) == 0)
+            return;
+    if (is_made(name))
+        return;
+    const char *near = rv_nearest(rv_str_of(name), known->items, known->n);
+    char hint[MAX_HINT] = "look into the documents of the server for its names";
+    if (near && strlen(near) <= RV_MCP_MAX_TOOL_NAME)
+        snprintf(hint, sizeof hint, "did you mean \"%s\"?", near);
+    rv_findings_add_as(f, RV_SEVERITY_WARNING, "mcp_tool", src, hint,
+                       "%s \"%s\": %s names \"%s\", which it does not have", rv_mcp_server_kind(s), s->name, key, name);
+}
+
+static int look_for_all(rv_findings *f, const struct rv_mcp_server_config *s, json_object *tools, rv_err **err)
+{
+    size_t n = json_object_array_length(tools);
+    struct known_names known = {.items = calloc(n + 1, sizeof *known.items)};
+
+    if (!known.items)
+        return NOMEM(err);
+    for (size_t i = 0; i < n; i++)
+        if (json_object_is_type(json_object_array_get_idx(tools, i), json_type_object) &&
+            rv_json_get_text(json_object_array_get_idx(tools, i), "name", &known.items[known.n]))
+            known.n++;
+    for (size_t i = 0; i < s->n_tools; i++)
+        look_for(f, s, "tools", s->tools[i].name, &known, &s->tools[i].src);
+    for (size_t i = 0; i < s->allow.n; i++)
+        look_for(f, s, "allow", s->allow.items[i], &known, s->allow.srcs ? &s->allow.srcs[i] : &s->src);
+    for (size_t i = 0; i < s->deny.n; i++)
+        look_for(f, s, "deny", s->deny.items[i], &known, s->deny.srcs ? &s->deny.srcs[i] : &s->src);
+    free(known.items);
+    return 0;
+}
+
 int rv_mcp_catalog_build_unique(const struct rv_mcp_server_config *server, json_object *tools, rv_findings *findings,
                                 json_object **out, rv_err **err)
 {
@@ -95,6 +154,8 @@ int rv_mcp_catalog_build_unique(const struct rv_mcp_server_config *server, json_
         else if (rc == 0)
             warn(findings, server, rv_json_text_or(tool, "name", ""), IS_SECOND);
     }
+    if (rc == 0)
+        rc = look_for_all(findings, server, unique, err);
     rv_index_fini(&seen);
     if (rc < 0)
         json_object_put(unique);

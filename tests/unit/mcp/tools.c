@@ -181,6 +181,33 @@ START_TEST(of_two_tools_of_a_name_the_first_counts)
 }
 END_TEST
 
+START_TEST(names_of_the_file_that_no_tool_has_are_told)
+{
+    const char *allowed[] = {"purge", "list_prompts", "puge"}, *denied[] = {"drop"};
+    struct rv_mcp_tool_config own[] = {{.name = "y"}, {.name = "purg"}};
+    json_object *tools = json("[7,{\"name\":\"purge\"},{\"name\":\"y\"}]"), *unique = NULL;
+    static const char *const texts[] = {"MCP server \"a\": tools names \"purg\", which it does not have",
+                                        "MCP server \"a\": allow names \"puge\", which it does not have",
+                                        "MCP server \"a\": deny names \"drop\", which it does not have"};
+    struct world w;
+
+    begin(&w);
+    w.servers[0].allow = (struct rv_str_list){.items = allowed, .n = 3, .is_set = true};
+    w.servers[0].deny = (struct rv_str_list){.items = denied, .n = 1, .is_set = true};
+    w.servers[0].tools = own;
+    w.servers[0].n_tools = 2;
+    ck_assert_int_eq(rv_mcp_catalog_build_unique(&w.servers[0], tools, w.findings, &unique, NULL), 0);
+    ck_assert_uint_eq(rv_findings_n(w.findings), RV_COUNT(texts));
+    for (size_t i = 0; i < RV_COUNT(texts); i++)
+        ck_assert_str_eq(rv_findings_at(w.findings, i).text, texts[i]);
+    ck_assert_str_eq(rv_findings_at(w.findings, 0).hint, "did you mean \"purge\"?");
+    ck_assert_uint_eq(rv_findings_n_errors(w.findings), 0);
+    json_object_put(unique);
+    json_object_put(tools);
+    end(&w);
+}
+END_TEST
+
 START_TEST(the_file_says_which_tools_are_taken)
 {
     const char *allowed[] = {"x", "list_prompts"}, *denied[] = {"y"};
@@ -492,6 +519,7 @@ TCase *tools_case(void)
     tcase_add_test(tc, bare_names_are_those_that_one_server_has);
     tcase_add_test(tc, a_definition_that_cannot_be_used_is_a_warning);
     tcase_add_test(tc, of_two_tools_of_a_name_the_first_counts);
+    tcase_add_test(tc, names_of_the_file_that_no_tool_has_are_told);
     tcase_add_test(tc, the_file_says_which_tools_are_taken);
     tcase_add_test(tc, lists_that_were_kept_make_the_same_catalog);
     tcase_add_loop_test(tc, risk_and_effect_follow_from_what_is_believed, 0, RV_COUNT(judged));
