@@ -465,16 +465,22 @@ static int reply(rv_chat *chat, const struct rv_response *response, bool tells, 
     chat->is_unwanted = false;
     rv_exec_free(chat->exec);
     chat->exec = NULL;
-    int rc = chat_open_journal(chat, &scope, chat->run_id, err);
-    if (rc < 0)
+    int rc = chat_take_place(chat, err); /* a message that comes to another process would give the turn up */
+    if (rc == 0)
+        rc = chat_open_journal(chat, &scope, chat->run_id, err);
+    if (rc < 0) {
+        chat_left_fini(chat);
         return rc;
+    }
     if (chat->opts.script) /* the replay hands it out again, from where the run began */
         rv_script_rewind(chat->opts.script);
     chat->step = CHAT_ANSWERS;
     const struct rv_exec_opts x = chat_exec_opts(chat);
     rc = rv_engine_continue(chat->opts.engine, &x, &scope, response, &chat->exec, err);
-    if (rc < 0)
+    if (rc < 0) {
         chat->step = CHAT_RESTS;
+        chat_left_fini(chat);
+    }
     return rc;
 }
 

@@ -148,6 +148,36 @@ START_TEST(a_turn_that_goes_on_elsewhere_is_waited_for)
 }
 END_TEST
 
+/* An answer and a message that come to two processes: one of them. */
+START_TEST(an_answer_begins_in_the_place_of_a_turn)
+{
+    const char *files[] = {"cleaner.yaml", "type: object\nname: cleaner\ndescription: d\ntools: [wipe]\n", NULL};
+    const struct rv_response yes = {.has_approved = true, .approved = true};
+    struct rv_chat_turn turn;
+    struct world w;
+    rv_err *err = NULL;
+
+    world_init(
+        &w,
+        "models: {cleaner: [{text: I clean., tool_calls: [{id: c1, name: wipe, arguments: {}}]}, {text: clean}]}\n"
+        "tools: {wipe: {risk: destructive, description: d, calls: [{result: {n: 1}}]}}\n",
+        files);
+    world_chat(&w, "cleaner", SESSION, "alice");
+    ck_assert_int_eq(world_say(&w, "clean up").status, RV_RUN_INTERRUPTED);
+    take(&w, OTHER, true); /* a turn that waits has no place */
+    ck_assert_int_eq(rv_chat_answer(w.chat, &yes, &turn, &err), RV_E_STATE);
+    char *why = rv_kit_err_take(err);
+    ck_assert_msg(strstr(why, "has a turn under way"), "%s", why);
+    free(why);
+    err = NULL;
+    leave(&w, OTHER);
+    ck_assert_msg(rv_chat_answer(w.chat, &yes, &turn, &err) == 0, "%s", rv_kit_err_take(err));
+    ck_assert_str_eq(turn.text.ptr, "I clean.\n\nclean");
+    take(&w, OTHER, true);
+    world_fini(&w);
+}
+END_TEST
+
 Suite *alone_suite(void)
 {
     Suite *s = suite_create("alone");
@@ -155,6 +185,7 @@ Suite *alone_suite(void)
 
     tcase_add_test(tc, a_turn_that_begins_elsewhere_has_the_place);
     tcase_add_test(tc, a_message_waits_for_the_place);
+    tcase_add_test(tc, an_answer_begins_in_the_place_of_a_turn);
     tcase_add_test(tc, a_turn_that_goes_on_elsewhere_is_waited_for);
     suite_add_tcase(s, tc);
     return s;
