@@ -4,7 +4,6 @@
  * made when a pipeline is loaded and never changes during a run. Its parts come from the keys of a pipeline file, from
  * an agent document (`agent: NAME`), or from a program that starts a chat or asks another agent; all of them go through
  * the builder in config/build.c. docs/explanation/the-agent.md follows an agent from its configuration to a visit.
- *
  * Plain data: texts and arrays live in the arena of the pipeline, and any thread may read them. Names of hooks and the
  * like are "capability.name". Texts are never NULL unless their comment says so; "" means: not given. */
 #ifndef RV_CONFIG_AGENT_H
@@ -140,8 +139,7 @@ struct rv_agent_routing {
 #define RV_LLM_DEFAULT_BAD_CALLS 3  /* tool calls of a visit that cannot be made: unknown, malformed, invalid */
 /* Defaults of a declared agent's limits in one visit, where neither its stage nor its document sets them. */
 #define RV_AGENT_DEFAULT_REQUESTS 15
-/* of one visit of a declared agent, unless its document or its stage says otherwise */
-#define RV_AGENT_DEFAULT_TOKENS 80000
+#define RV_AGENT_DEFAULT_TOKENS   80000
 /* Limits of one visit with a model; 0: none. The request limit is checked before each request, the tool call limit
  * before the calls of a reply are made, the token limits after each reply and before the next request. */
 struct rv_llm_limits {

@@ -217,10 +217,8 @@ const struct rv_bound_agent *rv_pipeline_bound_agents(const struct rv_pipeline *
 /* --- For analysis --- */
 /** used[i] becomes true for each of the pipeline's models that a stage can ask, by its role or as a fallback. */
 void rv_pipeline_mark_used_models(const struct rv_pipeline *p, bool *used);
-/** Tells whether placeholders of prompts name that value, which is not an output. */
-bool rv_prompt_has_root(rv_str name);
-/** Tells whether the file has the key `models`, even if every role in it was left out. */
-bool rv_pipeline_has_models(const struct rv_pipeline *p);
+bool rv_prompt_has_root(rv_str name); /* placeholders of prompts name that value, which is not an output */
+bool rv_pipeline_has_models(const struct rv_pipeline *p); /* the file has the key, even if no role in it is left */
 /** The value of a model in the file, with its indirections as they are written; NULL: no file has it. */
 const struct rv_node *rv_pipeline_written_model(const struct rv_pipeline *p, size_t model);
 bool rv_has_indirection(rv_str text); /* a ${env:NAME} or ${file:path} in it */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config/fields_internal.h"
+#include "config/config_internal.h"
 
 /* --- Texts whose names are checked when all stages are known --- */
 
@@ -82,27 +82,101 @@ struct use {
     enum rv_severity severity; /* of a value that there cannot be */
 };
 
+/* What fields the output of a stage can have; borrowed from the stage. A hook or a mock may add any. */
+struct output_fields {
+    bool is_open;                 /* any */
+    bool is_text;                 /* only "response" */
+    json_object *properties;      /* of a closed schema; NULL: none */
+    const struct rv_built *built; /* of `set`; NULL: none */
+};
+static struct output_fields fields_of(const struct rv_agent *a)
+{
+    static const struct output_fields any = {.is_open = true};
+    bool is_made_elsewhere = a->each.list || a->inner.file[0] || a->ask.question;
+    json_object *closed = NULL;
+
+    if (is_made_elsewhere || a->hooks.post_process[0] || a->hooks.mock_handler[0])
+        return any;
+    if (a->set)
+        return a->set->kind == RV_BUILT_MAP ? (struct output_fields){.built = a->set} : any;
+    if (!a->has_llm)
+        return any;
+    if (!a->output.schema)
+        return a->output.mode == RV_OUTPUT_TEXT && !rv_plans(&a->planning) ? (struct output_fields){.is_text = true}
+                                                                           : any;
+    if (rv_plans(&a->planning) || !json_object_object_get_ex(a->output.schema, "additionalProperties", &closed) ||
+        !json_object_is_type(closed, json_type_boolean) || json_object_get_boolean(closed) ||
+        json_object_object_get_ex(a->output.schema, "patternProperties", NULL))
+        return any;
+    return (struct output_fields){.properties = rv_json_get_obj(a->output.schema, "properties")};
+}
+
+static bool has_field(const struct output_fields *fields, rv_str field)
+{
+    if (fields->is_open || (fields->is_text && rv_str_is(field, "response")))
+        return true;
+    for (size_t i = 0; fields->built && i < fields->built->n; i++)
+        if (rv_str_is(field, fields->built->keys[i]))
+            return true;
+    if (!fields->properties)
+        return false;
+    json_object_object_foreach (fields->properties, name, schema) {
+        (void)schema;
+        if (rv_str_is(field, name))
+            return true;
+    }
+    return false;
+}
+
+static void hint_fields(struct rv_loader *l, const struct output_fields *fields, rv_str field, char hint[RV_HINT_MAX])
+{
+    size_t n = fields->properties ? (size_t)json_object_object_length(fields->properties) : 0, i = 0;
+    const char **names = config_loader_array(l, n + 1 + (fields->built ? fields->built->n : 0), sizeof *names);
+
+    hint[0] = '\0';
+    if (!names)
+        return;
+    if (fields->is_text)
+        names[i++] = "response";
+    for (size_t k = 0; fields->built && k < fields->built->n; k++)
+        names[i++] = fields->built->keys[k];
+    if (n > 0) {
+        json_object_object_foreach (fields->properties, name, schema) {
+            (void)schema;
+            names[i++] = name;
+        }
+    }
+    config_name_hint(l->findings, field, "fields", names, i, hint);
+}
+
+static const char *why_without(const struct output_fields *fields)
+{
+    return fields->is_text ? "which is a text and has only \"response\""
+           : fields->built ? "whose `set` does not make it"
+                           : "whose output_schema does not allow it";
+}
+
 /* A field that the output of no stage with that key can have; the hint names the fields of the last one. */
 static void check_field(struct rv_loader *l, const struct use *use, rv_str key, rv_str field)
 {
     char hint[RV_HINT_MAX];
-    struct config_fields fields = {.is_open = true};
+    struct output_fields fields = {.is_open = true};
 
     for (size_t i = 0; i < l->p->n_agents; i++) {
         if (!rv_str_is(key, l->p->agents[i].output.key))
             continue;
         if (l->p->agents[i].ask.question && rv_str_is(field, "answer")) /* a person's, which joins the output */
             return;
-        fields = config_fields_of(&l->p->agents[i]);
-        if (config_has_field(&fields, field))
+        fields = fields_of(&l->p->agents[i]);
+        if (has_field(&fields, field))
             return;
     }
     if (fields.is_open)
         return;
-    config_hint_fields(l, &fields, field, hint);
-    rv_findings_add(
-        l->findings, RV_SEVERITY_WARNING, &use->src, hint, "%s names the field \"%.*s\" of the output \"%.*s\", %s",
-        use->what, RV_STR_ARG(rv_utf8_cut(field, 100)), RV_STR_ARG(rv_utf8_cut(key, 100)), config_why_without(&fields));
+    hint_fields(l, &fields, field, hint);
+    rv_findings_add(l->findings, RV_SEVERITY_WARNING, &use->src, hint,
+                    "%s names the field \"%.*s\" of the output \"%.*s\", %s", use->what,
+                    RV_STR_ARG(rv_utf8_cut(field, 100)), RV_STR_ARG(rv_utf8_cut(key, 100)), why_without(&fields));
 }
 
 /* The place of the response; its key is checked with the stages. */
@@ -245,6 +319,80 @@ static void check_prompt(struct rv_loader *l, const struct rv_prompt_config *pro
         check_template(l, &text, is_used ? RV_SEVERITY_ERROR : RV_SEVERITY_WARNING, names);
 }
 
+/* --- Fields that the stage has to make --- */
+
+/* The failure ends each run that comes there, unless something goes on without the stage. */
+static enum rv_severity severity_of(const struct rv_loader *l, const struct rv_agent *a)
+{
+    bool goes_on =
+        a->routing.error_target != RV_TARGET_NONE || l->p->has_groups || l->p->default_run_mode == RV_MODE_PARALLEL;
+
+    return goes_on || l->opts->file ? RV_SEVERITY_WARNING : RV_SEVERITY_ERROR;
+}
+
+static void check_required(struct rv_loader *l, const struct rv_agent *a, const struct output_fields *fields)
+{
+    const struct rv_str_list *need = &a->output.required_fields;
+    char hint[RV_HINT_MAX];
+
+    for (size_t i = 0; i < need->n; i++) {
+        if (has_field(fields, rv_str_of(need->items[i])))
+            continue;
+        hint_fields(l, fields, rv_str_of(need->items[i]), hint);
+        rv_findings_add(l->findings, severity_of(l, a), &need->srcs[i], hint,
+                        "agent \"%s\": each visit fails: required_output_fields names \"%s\" of an output %s", a->name,
+                        need->items[i], why_without(fields));
+    }
+}
+
+/* --- Routing rules --- */
+
+/* The values that a schema allows do not contain this one. */
+static bool is_excluded(json_object *schema, json_object *value)
+{
+    json_object *listed = json_object_is_type(schema, json_type_object) ? rv_json_get_arr(schema, "enum") : NULL;
+
+    for (size_t i = 0; listed && i < json_object_array_length(listed); i++)
+        if (rv_json_equal(json_object_array_get_idx(listed, i), value))
+            return false;
+    return listed != NULL;
+}
+
+static void check_rule(struct rv_loader *l, const struct rv_agent *a, size_t i, const struct output_fields *fields)
+{
+    const struct rv_rule *rule = &a->routing.rules[i];
+    json_object *schema = NULL;
+    char hint[RV_HINT_MAX];
+
+    if (!rule->condition)
+        return;
+    if (!has_field(fields, rv_str_of(rule->condition))) {
+        hint_fields(l, fields, rv_str_of(rule->condition), hint);
+        rv_findings_add(l->findings, RV_SEVERITY_WARNING, &rule->src, hint,
+                        "stage \"%s\": rule %zu never matches: it tests the field \"%s\" of an output %s", a->name,
+                        i + 1, rule->condition, why_without(fields));
+    } else if (fields->properties && json_object_object_get_ex(fields->properties, rule->condition, &schema) &&
+               is_excluded(schema, rule->value)) {
+        rv_findings_add(l->findings, RV_SEVERITY_WARNING, &rule->src, "write one of the values of its enum",
+                        "stage \"%s\": rule %zu never matches: output_schema does not allow that value of \"%s\"",
+                        a->name, i + 1, rule->condition);
+    }
+}
+
+static void check_fields(struct rv_loader *l)
+{
+    for (size_t i = 0; i < l->p->n_agents && l->rc == 0; i++) {
+        const struct rv_agent *a = &l->p->agents[i];
+        struct output_fields fields = fields_of(a);
+
+        check_required(l, a, &fields);
+        for (size_t r = 0; r < a->routing.n_rules; r++)
+            check_rule(l, a, r, &fields);
+    }
+}
+
+/* --- All texts --- */
+
 static void check_values(struct rv_loader *l)
 {
     rv_index used = {NULL, 0, 0};
@@ -384,7 +532,7 @@ static void check_place_names(struct rv_loader *l)
 void config_check_names(struct rv_loader *l)
 {
     check_values(l);
-    config_check_fields(l);
+    check_fields(l);
     if (l->rc == 0)
         check_place_names(l);
 }
