@@ -144,15 +144,17 @@ static void check_interrupts(const struct rv_pipeline *p, json_object *state, st
 
 /* --- What is counted --- */
 
-static void check_bounds(const struct rv_pipeline *p, const struct rv_envelope_fields *f, struct reasons *r)
+/* In all branches: they count when the run goes on. */
+static void check_bounds(const struct rv_pipeline *p, const rv_envelope *env, struct reasons *r)
 {
+    const struct rv_envelope_used used = rv_envelope_used(env);
     const struct {
         const char *what, *bound;
         int64_t count, max;
     } rows[] = {
-        {"iteration", "max_iterations", f->iteration, p->max_iterations},
-        {"llm_call_count", "max_llm_calls", f->llm_call_count, p->max_llm_calls},
-        {"agent_hop_count", "max_agent_hops", f->agent_hop_count, p->max_agent_hops},
+        {"iteration", "max_iterations", used.iterations, p->max_iterations},
+        {"llm_call_count", "max_llm_calls", used.llm_calls, p->max_llm_calls},
+        {"agent_hop_count", "max_agent_hops", used.hops, p->max_agent_hops},
     };
 
     for (size_t i = 0; i < RV_COUNT(rows); i++)
@@ -246,7 +248,7 @@ int rv_bundle_fits(const struct rv_pipeline *next, const rv_envelope *env, rv_er
         check_set(next, state, "failed_stages", "failed", &r);
         check_suspended(next, state, &r);
         check_interrupts(next, state, &r);
-        check_bounds(next, rv_envelope_fields(env), &r);
+        check_bounds(next, env, &r);
         check_visits(next, env, state, &r);
         check_edges(next, env, &r);
         if (r.n > 0)
