@@ -132,6 +132,15 @@ static rv_str args_of(const rv_exec *x, const struct rv_effect *e, rv_buf *text)
     return rv_buf_str(text);
 }
 
+/* Of an answer; 0 is "not measured": simulated time stands still meanwhile. */
+static int64_t took_us(const struct call *c)
+{
+    const rv_engine *e = c->x->engine;
+    int64_t us = rv_engine_now_us(e) - c->started_us;
+
+    return us > 0 || e->opts.virtual_time ? us : 1;
+}
+
 /* The call has ended: take over its answer. */
 static void entry_done(struct rv_plugin_work *w)
 {
@@ -148,6 +157,7 @@ static void entry_done(struct rv_plugin_work *w)
         c->llm = w->llm;
         w->llm = NULL;
         engine_call_take_llm(c, c->llm);
+        c->answer.latency_us = took_us(c);
     } else if (c->causes) {
         snprintf(c->error_type, sizeof c->error_type, "%s", rv_plugin_error_type(c->causes));
         c->text = RV_BUF_INIT(RV_ENGINE_MAX_ERROR);

@@ -120,6 +120,7 @@ START_TEST(a_provider_gets_the_keys_of_its_role)
 {
     struct talk t = {0};
     struct talks all;
+    char line[4096];
 
     talks_init(&all, nothing, 1);
     const struct rv_pipeline *p =
@@ -128,6 +129,8 @@ START_TEST(a_provider_gets_the_keys_of_its_role)
     ck_assert_msg(strstr(rv_buf_cstr(&t.heard), "hush and 7"), "%s", rv_buf_cstr(&t.heard));
     ck_assert_ptr_nonnull(strstr(rv_buf_cstr(&t.payloads), "\"provider\":\"models.knows\""));
     ck_assert_ptr_null(strstr(rv_buf_cstr(&t.payloads), "settings"));
+    talk_event(&t, "llm_result", line, sizeof line);
+    ck_assert_ptr_nonnull(strstr(line, "\"latency_ms\":")); /* metrics need it */
     talk_fini(&t);
     talks_fini(&all);
 }
