@@ -175,7 +175,7 @@ int cli_chat_write_usage(struct rv_cli_chat *c, rv_buf *out, rv_err **err)
     if (rc == 0)
         rc = cli_table_write(table, c->cli->out_color, out, err);
     if (rc == 0 && t->n == 0)
-        rv_buf_puts(out, "the session has no answer of a model yet\n");
+        rv_buf_puts(out, "no answer of the session says how many tokens it took\n");
     cli_table_free(table);
     free(t);
     return rc;
