@@ -73,7 +73,10 @@ int provider_attempt_head(rv_exchange *x, const struct rv_http_head *head, rv_er
         return rv_buf_check(&x->content_type, "an answer's content type", err);
     if (!is_good(head->status))
         return 0;
-    return rv_wire_reader_new(&x->endpoint.target, head->content_type, take_delta, x, &x->reader, err);
+    int rc = rv_wire_reader_new(&x->endpoint.target, head->content_type, take_delta, x, &x->reader, err);
+    if (rc == 0)
+        rv_wire_reader_set_tool_names(x->reader, x->tool_names);
+    return rc;
 }
 
 int provider_attempt_body(rv_exchange *x, rv_str bytes, rv_err **err)

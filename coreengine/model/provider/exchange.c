@@ -42,6 +42,8 @@ static void finish(rv_exchange *x)
     leave(x);
     provider_attempt_fini(x);
     rv_buf_fini(&x->body);
+    json_object_put(x->tool_names);
+    x->tool_names = NULL;
 }
 
 /* The reply that was made for this case at the start. */
@@ -87,6 +89,10 @@ static int write_body(rv_exchange *x, rv_err **err)
     rv_buf_init(&x->body, RV_PROVIDER_MAX_BODY);
     if (rc == 0)
         rc = rv_wire_write_request(&x->endpoint.target, request, &x->body, err);
+    json_object_put(x->tool_names);
+    x->tool_names = NULL;
+    if (rc == 0)
+        rc = rv_wire_build_tool_names(&x->endpoint.target, request, &x->tool_names, err);
     json_object_put(request);
     return rc;
 }
@@ -225,6 +231,7 @@ void rv_exchange_free(rv_exchange *x)
     provider_attempt_fini(x);
     provider_endpoint_fini(&x->endpoint);
     json_object_put(x->opts.request);
+    json_object_put(x->tool_names);
     rv_buf_fini(&x->body);
     rv_buf_fini(&x->story);
     rv_llm_reply_fini(&x->reply);

@@ -165,6 +165,7 @@ struct rv_exchange {
     size_t next_fallback;
     struct rv_endpoint endpoint;
     rv_buf body;
+    json_object *tool_names; /* rv_wire_build_tool_names() of the body; owned; NULL: none */
     struct rv_http_request http;
     bool is_taken; /* the driver has it */
     struct rv_ticket ticket;

@@ -51,8 +51,10 @@ static int write_tool(rv_str name, rv_str description, json_object *schema, rv_j
     return rc;
 }
 
-static int write_tools(json_object *tools, json_object *output_schema, rv_jw *w, rv_err **err)
+static int write_tools(const struct rv_wire_target *t, json_object *tools, json_object *output_schema, rv_jw *w,
+                       rv_err **err)
 {
+    char name[WIRE_MAX_TOOL_NAME];
     size_t n = tools ? json_object_array_length(tools) : 0;
     int rc = 0;
 
@@ -61,7 +63,7 @@ static int write_tools(json_object *tools, json_object *output_schema, rv_jw *w,
     for (size_t i = 0; rc == 0 && i < n; i++) {
         json_object *tool = json_object_array_get_idx(tools, i);
         if (json_object_is_type(tool, json_type_object))
-            rc = write_tool(wire_text(tool, "name"), wire_text(tool, "description"),
+            rc = write_tool(wire_tool_name(t, tools, wire_text(tool, "name"), name), wire_text(tool, "description"),
                             rv_json_get_obj(tool, "parameters"), w, err);
         else
             rc = RV_FAIL(err, RV_E_INVALID, "tool %zu of the request is not an object", i + 1);
@@ -95,6 +97,7 @@ static int write_tools_of_before(const struct rv_wire_target *t, json_object *re
 {
     static const char *const lists[] = {"examples", "history", "turns"};
     json_object *names = json_object_new_object();
+    char sent[WIRE_MAX_TOOL_NAME];
     int rc = names ? 0 : RV_FAIL(err, RV_E_NOMEM, "no memory for names of tools");
 
     for (size_t l = 0; l < RV_COUNT(lists); l++) {
@@ -114,7 +117,7 @@ static int write_tools_of_before(const struct rv_wire_target *t, json_object *re
         json_object_object_foreach (names, name, value) {
             (void)value;
             if (rc == 0)
-                rc = write_tool(rv_str_of(name), (rv_str){NULL, 0}, NULL, w, err);
+                rc = write_tool(wire_tool_name(t, NULL, rv_str_of(name), sent), (rv_str){NULL, 0}, NULL, w, err);
         }
         rv_jw_arr_end(w);
     }
@@ -226,7 +229,7 @@ int wire_anthropic_request(const struct rv_wire_target *t, json_object *request,
         return rc;
     if ((tools && json_object_array_length(tools)) || by_tool) {
         if (!wire_body_has_extra(t, "tools"))
-            rc = write_tools(tools, by_tool ? output->schema : NULL, w, err);
+            rc = write_tools(t, tools, by_tool ? output->schema : NULL, w, err);
         if (!wire_body_has_extra(t, "tool_choice"))
             write_tool_choice(t, request, by_tool, w);
     } else if (!t->no_tools && !wire_body_has_extra(t, "tools")) {

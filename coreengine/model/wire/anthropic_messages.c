@@ -19,6 +19,7 @@ struct conversation {
     const struct rv_wire_target *target;
     json_object *ask;
     json_object *attachments; /* of the prompt; NULL: none */
+    json_object *tools;       /* of the request; NULL: none */
     rv_jw *w;
     rv_buf *system;                              /* gets the system texts that stand first */
     const char *open;                            /* the role whose turn is open; NULL: none */
@@ -108,6 +109,7 @@ static int write_call(struct conversation *c, json_object *call, rv_err **err)
 {
     rv_str id = wire_text(call, "id");
     struct pending *p = &c->calls[c->n_pending];
+    char name[WIRE_MAX_TOOL_NAME];
     int rc = rv_index_add(&c->ids, id, 1);
 
     if (rc == RV_E_NOMEM)
@@ -118,7 +120,7 @@ static int write_call(struct conversation *c, json_object *call, rv_err **err)
     rv_jw_obj(c->w);
     rv_jw_kv_text(c->w, "type", "tool_use");
     write_id(c->w, "id", id, p->repeat);
-    rv_jw_kv_str(c->w, "name", wire_text(call, "name"));
+    rv_jw_kv_str(c->w, "name", wire_tool_name(c->target, c->tools, wire_text(call, "name"), name));
     rv_jw_key(c->w, "input");
     rc = wire_body_write_arguments(wire_text(call, "arguments"), c->w, err);
     rv_jw_obj_end(c->w);
@@ -354,7 +356,12 @@ int wire_anthropic_messages(const struct rv_wire_target *t, json_object *request
                             rv_err **err)
 {
     rv_buf system = RV_BUF_INIT(SIZE_MAX / 2);
-    struct conversation c = {.target = t, .ask = ask, .attachments = wire_parts_of(request), .w = w, .system = &system};
+    struct conversation c = {.target = t,
+                             .ask = ask,
+                             .attachments = wire_parts_of(request),
+                             .tools = rv_json_get_arr(request, "tools"),
+                             .w = w,
+                             .system = &system};
     int rc = wire_body_messages(request, add_system, &c, err);
 
     if (rc == 0)

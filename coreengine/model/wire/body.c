@@ -334,8 +334,11 @@ static int write_tool(rv_str name, rv_str description, json_object *parameters, 
     return 0;
 }
 
-int wire_body_write_tools(json_object *tools, json_object *output_schema, bool is_plain, rv_jw *w, rv_err **err)
+int wire_body_write_tools(const struct rv_wire_target *t, json_object *tools, json_object *output_schema, rv_jw *w,
+                          rv_err **err)
 {
+    bool is_plain = t->wire == RV_WIRE_OLLAMA;
+    char name[WIRE_MAX_TOOL_NAME];
     size_t n = tools ? json_object_array_length(tools) : 0;
     int rc = 0;
 
@@ -344,8 +347,8 @@ int wire_body_write_tools(json_object *tools, json_object *output_schema, bool i
         json_object *tool = json_object_array_get_idx(tools, i);
         if (!json_object_is_type(tool, json_type_object))
             return RV_FAIL(err, RV_E_INVALID, "a tool of the request is not an object");
-        rc = write_tool(wire_text(tool, "name"), wire_text(tool, "description"), rv_json_get_obj(tool, "parameters"),
-                        is_plain, w, err);
+        rc = write_tool(wire_tool_name(t, tools, wire_text(tool, "name"), name), wire_text(tool, "description"),
+                        rv_json_get_obj(tool, "parameters"), is_plain, w, err);
     }
     if (output_schema && rc == 0)
         rc = write_tool(RV_STR_LIT(RV_OUTPUT_TOOL), RV_STR_LIT(RV_OUTPUT_TOOL_DESCRIPTION), output_schema, is_plain, w,
@@ -371,8 +374,11 @@ int wire_body_write_arguments(rv_str text, rv_jw *w, rv_err **err)
     return rc;
 }
 
-int wire_body_write_calls(json_object *calls, bool is_plain, rv_jw *w, rv_err **err)
+int wire_body_write_calls(const struct rv_wire_target *t, json_object *tools, json_object *calls, rv_jw *w,
+                          rv_err **err)
 {
+    bool is_plain = t->wire == RV_WIRE_OLLAMA;
+    char name[WIRE_MAX_TOOL_NAME];
     size_t n = json_object_array_length(calls);
     int rc = 0;
 
@@ -388,7 +394,7 @@ int wire_body_write_calls(json_object *calls, bool is_plain, rv_jw *w, rv_err **
             rv_jw_kv_text(w, "type", "function");
         rv_jw_key(w, "function");
         rv_jw_obj(w);
-        rv_jw_kv_str(w, "name", wire_text(call, "name"));
+        rv_jw_kv_str(w, "name", wire_tool_name(t, tools, wire_text(call, "name"), name));
         rv_jw_key(w, "arguments");
         if (is_plain)
             rc = wire_body_write_arguments(wire_text(call, "arguments"), w, err);

@@ -50,6 +50,11 @@ static int name_call(rv_wire_reader *r, struct wire_call *c, rv_err **err)
                           MAX_NAME);
         return 0;
     }
+    json_object *real = NULL;
+    if (r->tool_names && c->name.rc == 0 && json_object_object_get_ex(r->tool_names, rv_buf_cstr(&c->name), &real)) {
+        rv_buf_clear(&c->name);
+        rv_buf_add_str(&c->name, rv_json_str(real));
+    }
     return c->id.rc ? rv_buf_check(&c->id, "a tool call", err) : rv_buf_check(&c->name, "a tool call", err);
 }
 

@@ -41,7 +41,7 @@ static int write_message(void *self, const char *role, json_object *message, rv_
     if (!message && x->attachments && rv_str_is(rv_str_of(role), "user"))
         write_images(x);
     if (rc == 0 && calls && json_object_array_length(calls))
-        rc = wire_body_write_calls(calls, true, x->w, err);
+        rc = wire_body_write_calls(x->t, NULL, calls, x->w, err);
     if (message && rv_str_is(rv_str_of(role), "tool")) {
         rv_jw_kv_str(x->w, "tool_name", wire_text(message, "name"));
         rv_jw_kv_str(x->w, "tool_call_id", wire_text(message, "tool_call_id"));
@@ -59,7 +59,7 @@ static int write_tools(const struct writer *x, json_object *request, json_object
         tools = NULL; /* the only way to say it */
     if (rc < 0 || (!output_schema && (!tools || json_object_array_length(tools) == 0)))
         return rc;
-    return wire_body_key(x->t, x->w, "tools") ? wire_body_write_tools(tools, output_schema, true, x->w, err) : 0;
+    return wire_body_key(x->t, x->w, "tools") ? wire_body_write_tools(x->t, tools, output_schema, x->w, err) : 0;
 }
 
 /* --- the rest --- */

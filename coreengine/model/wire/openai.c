@@ -12,6 +12,7 @@ struct writer {
     enum wire_via via;
     json_object *schema;      /* of the output; NULL: none */
     json_object *attachments; /* of the prompt; NULL: none */
+    json_object *tools;       /* of the request; NULL: none */
 };
 
 /* --- messages --- */
@@ -112,7 +113,7 @@ static int write_message(void *self, const char *role, json_object *message, rv_
     else
         rv_jw_kv_str(x->w, "content", content);
     if (rc == 0 && has_calls)
-        rc = wire_body_write_calls(calls, false, x->w, err);
+        rc = wire_body_write_calls(x->t, x->tools, calls, x->w, err);
     rv_jw_obj_end(x->w);
     return rc;
 }
@@ -130,7 +131,7 @@ static int write_tools(const struct writer *x, json_object *request, rv_err **er
     if (rc < 0 || (!by_tool && (!tools || json_object_array_length(tools) == 0)))
         return rc;
     if (wire_body_key(x->t, x->w, "tools"))
-        rc = wire_body_write_tools(tools, by_tool ? x->schema : NULL, false, x->w, err);
+        rc = wire_body_write_tools(x->t, tools, by_tool ? x->schema : NULL, x->w, err);
     if (rc < 0)
         return rc;
     if (by_tool)
@@ -206,7 +207,9 @@ static void write_sampling(const struct writer *x, json_object *options)
 int wire_openai_request(const struct rv_wire_target *t, json_object *request, struct wire_output *output, rv_jw *w,
                         rv_err **err)
 {
-    struct writer writer = {t, w, output->via, output->schema, wire_parts_of(request)}, *x = &writer;
+    struct writer writer =
+                      {t, w, output->via, output->schema, wire_parts_of(request), rv_json_get_arr(request, "tools")},
+                  *x = &writer;
     int rc;
 
     rv_jw_obj(x->w);

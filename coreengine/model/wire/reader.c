@@ -81,6 +81,11 @@ int rv_wire_reader_new(const struct rv_wire_target *t, rv_str content_type, rv_l
     return 0;
 }
 
+void rv_wire_reader_set_tool_names(rv_wire_reader *r, json_object *names)
+{
+    r->tool_names = names;
+}
+
 void rv_wire_reader_free(rv_wire_reader *r)
 {
     if (!r)

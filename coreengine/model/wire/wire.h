@@ -56,6 +56,13 @@ typedef struct rv_wire_reader rv_wire_reader;
  * application/x-ndjson or application/json (the whole reply at once). on_delta may be NULL. */
 RV_MUST_CHECK int rv_wire_reader_new(const struct rv_wire_target *t, rv_str content_type, rv_llm_delta_fn on_delta,
                                      void *self, rv_wire_reader **out, rv_err **err);
+/** The tools of a request whose names its wire cannot say: an object of the names that are sent, with those they stand
+ * for. *out is the caller's; NULL: there are none. RV_E_NOMEM. */
+RV_MUST_CHECK int rv_wire_build_tool_names(const struct rv_wire_target *t, json_object *request, json_object **out,
+                                           rv_err **err);
+/** A call of a name that was sent is one of the name that it stands for. names: of the answered request; borrowed until
+ * the reader is freed; may be NULL. */
+void rv_wire_reader_set_tool_names(rv_wire_reader *r, json_object *names);
 /** More of the body. RV_E_NOMEM only: whatever else is wrong is kept for the end, and the rest is not looked at. */
 RV_MUST_CHECK int rv_wire_read(rv_wire_reader *r, rv_str bytes, rv_err **err);
 /** True once nothing more can change the reply: it is broken, or its end mark was seen. */

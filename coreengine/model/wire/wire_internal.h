@@ -36,9 +36,10 @@ struct rv_wire_reader {
     struct rv_wire_target target;   /* a copy; its pointers are borrowed */
     const struct wire_codec *codec; /* static */
     rv_llm_delta_fn on_delta;
-    void *self;        /* borrowed */
-    rv_sse *sse;       /* one of these three frames the body; owned */
-    rv_ndjson *ndjson; /* owned */
+    void *self;              /* borrowed */
+    json_object *tool_names; /* see rv_wire_reader_set_tool_names(); borrowed; NULL: none */
+    rv_sse *sse;             /* one of these three frames the body; owned */
+    rv_ndjson *ndjson;       /* owned */
     rv_buf whole;
     bool is_whole, is_stranger; /* stranger: neither of the three; its beginning is kept for the message */
     bool has_begun, is_broken;
@@ -126,6 +127,11 @@ RV_MUST_CHECK int wire_reader_fault(rv_wire_reader *r, json_object *body, rv_err
 /** Parse one JSON object of the stream, capped; *out NULL (and the reply broken) when it is none. */
 RV_MUST_CHECK int wire_reader_json(rv_wire_reader *r, rv_str text, json_object **out, rv_err **err);
 
+#define WIRE_MAX_TOOL_NAME 128 /* bytes of the name of a tool, as Anthropic takes it */
+/** How the wire says that name of a tool: the name itself, or out. tools: the others of the request, of which it has to
+ * differ; NULL: none. */
+rv_str wire_tool_name(const struct rv_wire_target *t, json_object *tools, rv_str name, char out[WIRE_MAX_TOOL_NAME]);
+
 #define WIRE_MAX_WHOLE (2 * RV_LLM_MAX_REPLY) /* of an answer that comes at once: its text with escapes */
 #define WIRE_MAX_WHY   ((size_t)8 << 10)      /* of why an answer is broken: WIRE_MAX_SHOWN, and words */
 /** Hand out a piece of the answer itself. */
@@ -182,18 +188,20 @@ RV_MUST_CHECK int wire_body_write_prompt(rv_str content, json_object *ask, rv_jw
 /** RV_E_INVALID: a tool cannot return output of that schema. */
 RV_MUST_CHECK int wire_body_check_output_tool(json_object *schema, rv_err **err);
 /** An array of the tools, each as {type: "function", function}. output_schema: of the output tool, which is one more;
- * NULL: none. is_plain: the server reads parameters member by member, so that a tool without them has empty ones, and
- * references give way to what they name. */
-RV_MUST_CHECK int wire_body_write_tools(json_object *tools, json_object *output_schema, bool is_plain, rv_jw *w,
-                                        rv_err **err);
+ * NULL: none. Ollama reads parameters member by member, so that a tool without them has empty ones, and references give
+ * way to what they name. */
+RV_MUST_CHECK int wire_body_write_tools(const struct rv_wire_target *t, json_object *tools, json_object *output_schema,
+                                        rv_jw *w, rv_err **err);
 /** Members of extra_body over those written: call it at the end of the body's object. Keys it will write must be left
  * out by wire_body_has_extra(). */
 bool wire_body_has_extra(const struct rv_wire_target *t, const char *key);
 /** Writes the key, unless the target has a value of its own for it. */
 bool wire_body_key(const struct rv_wire_target *t, rv_jw *w, const char *key);
 void wire_body_write_extra(const struct rv_wire_target *t, rv_jw *w);
-/** The member "tool_calls" of a message. is_plain: their arguments are values, and their type is not said. */
-RV_MUST_CHECK int wire_body_write_calls(json_object *calls, bool is_plain, rv_jw *w, rv_err **err);
+/** The member "tool_calls" of a message, beside those tools. For Ollama their arguments are values, and their type is
+ * not said. */
+RV_MUST_CHECK int wire_body_write_calls(const struct rv_wire_target *t, json_object *tools, json_object *calls,
+                                        rv_jw *w, rv_err **err);
 /** The arguments of a call as an object; {} for a text that is none: it was answered with an error, and the turn has to
  * be sayable all the same. */
 RV_MUST_CHECK int wire_body_write_arguments(rv_str text, rv_jw *w, rv_err **err);

@@ -11,6 +11,7 @@ TCase *openai_stream_case(void);
 TCase *reader_case(void);
 TCase *round_case(void);
 TCase *strict_case(void);
+TCase *tool_names_case(void);
 TCase *volume_case(void);
 /* The other wires. */
 TCase *anthropic_case(void);
