@@ -367,10 +367,13 @@ int64_t rv_otlp_read_answer(rv_str body, rv_buf *says)
 {
     const char *text = NULL;
     json_object *root = NULL;
+    rv_err *err = NULL;
     int64_t n = 0;
 
-    if (rv_json_try_parse(body, NULL, &root, RV_CODE_ONLY("it fails without memory only")) < 0)
+    if (rv_json_try_parse(body, NULL, &root, &err) < 0) { /* without memory only */
+        rv_err_free(err);
         return 0;
+    }
     json_object *partial = root ? rv_json_get_obj(root, "partialSuccess") : NULL;
     if (partial) {
         n = count_of(partial, "rejectedSpans") + count_of(partial, "rejectedDataPoints");
