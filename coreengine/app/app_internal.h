@@ -124,10 +124,9 @@ RV_MUST_CHECK int app_mcp_state(rv_buf *out, rv_err **err);
 /* --- mcp_servers.c: MCP servers of a pipeline that is loaded --- */
 /** rv_app_mcp_open() for a run that goes on: with the lists of its bundle. */
 RV_MUST_CHECK int app_mcp_reopen(const struct rv_app *app, struct rv_app_loaded *l, rv_err **err);
-/** A server whose tools are not known; NULL: there is none. */
-const char *app_mcp_unlisted(const struct rv_app_loaded *l);
-/** Could a server whose tools are not known have that one? */
-bool app_mcp_may_have(const struct rv_app_loaded *l, const char *tool);
+/** A server of MCP whose list of tools is not at hand, and that may have the tool of that name ("server.tool", "tool");
+ * NULL: there is none. tool NULL: whatever tool. Borrowed. */
+const char *app_mcp_find_unlisted(const struct rv_app_loaded *l, const char *tool);
 
 /* The capabilities and the MCP servers of a pipeline as one catalog, for its bundle. */
 struct rv_app_tools {

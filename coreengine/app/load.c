@@ -293,14 +293,14 @@ static bool is_known_tool(const struct known *k, size_t n, const char *name)
 /* Names that a server may have whose list is not at hand: they cannot be checked, and pass with a warning. */
 static void let_unlisted_pass(const struct rv_app_loaded *l, const struct rv_pipeline *p, struct known *k)
 {
-    const char *server = app_mcp_unlisted(l);
     size_t n = k->n_tools;
 
-    for (size_t i = 0; server && i < p->n_agents; i++) {
+    for (size_t i = 0; i < p->n_agents; i++) {
         const struct rv_agent *a = &p->agents[i];
         for (size_t t = 0; t < a->tools.allowed.n; t++) {
             const char *name = rv_agent_callee(a, a->tools.allowed.items[t]);
-            if (is_known_tool(k, n, name) || !app_mcp_may_have(l, name))
+            const char *server = is_known_tool(k, n, name) ? NULL : app_mcp_find_unlisted(l, name);
+            if (!server)
                 continue;
             k->tools[k->n_tools++] = name;
             rv_findings_add_as(l->findings, RV_SEVERITY_WARNING, "mcp_unlisted", &a->tools.allowed.srcs[t],

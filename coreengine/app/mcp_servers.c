@@ -113,26 +113,19 @@ static bool is_listed(const struct rv_app_loaded *l, size_t server)
     return l->mcp && rv_mcp_catalog_has_server(rv_mcp_tools_catalog(l->mcp), l->pipeline->mcp_servers[server].name);
 }
 
-const char *app_mcp_unlisted(const struct rv_app_loaded *l)
+const char *app_mcp_find_unlisted(const struct rv_app_loaded *l, const char *tool)
 {
-    for (size_t i = 0; i < l->pipeline->n_mcp_servers; i++)
-        if (!is_listed(l, i))
-            return l->pipeline->mcp_servers[i].name;
-    return NULL;
-}
-
-bool app_mcp_may_have(const struct rv_app_loaded *l, const char *tool)
-{
-    bool any = false;
+    const char *first = NULL;
 
     for (size_t i = 0; i < l->pipeline->n_mcp_servers; i++) {
         const char *name = l->pipeline->mcp_servers[i].name;
         size_t len = strlen(name);
-        if (strncmp(tool, name, len) == 0 && tool[len] == '.')
-            return !is_listed(l, i);
-        any = any || !is_listed(l, i);
+        if (tool && strncmp(tool, name, len) == 0 && tool[len] == '.')
+            return is_listed(l, i) ? NULL : name;
+        if (!first && !is_listed(l, i))
+            first = name;
     }
-    return any;
+    return first;
 }
 
 /* --- one catalog --- */

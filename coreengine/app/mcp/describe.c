@@ -166,7 +166,7 @@ static int write_loaded(const struct rv_app_mcp_at *at, const struct offer *o, s
                         json_object **out, rv_err **err)
 {
     rv_buf text = RV_BUF_INIT(64 << 10);
-    bool is_known = l->pipeline && !app_mcp_unlisted(l); /* what its servers have, a call finds out */
+    bool is_known = l->pipeline && !app_mcp_find_unlisted(l, NULL); /* what its servers have, a call finds out */
     int rc = is_known ? rv_app_check(l, false, err) : 0;
 
     if (rc < 0)

@@ -40,6 +40,12 @@ assert.equal((await run('run', 'p.yaml', '--script', 'script.yaml', '--input', '
 pipeline('p.yaml', ['--log', place('log')], '    catalog: kept.json', 'stub.echo');
 const before = await run('lint', 'p.yaml');
 assert.ok(before.status === 0 && before.err.includes('mcp_unlisted'), before.err);
+write('two.yaml', `name: two
+mcp_servers: {one: {command: [a]}, two: {command: [b]}}
+agents: [{name: w, has_tools: true, tool_access: all, allowed_tools: [two.put]}]
+`);
+const two = await run('lint', 'two.yaml');
+assert.ok(two.err.includes('"two.put" is not checked: the tools of MCP server "two" are not known'), two.err);
 assert.equal((await run('mcp', 'tools', 'p.yaml', '--write')).status, 0);
 assert.equal((await run('lint', 'p.yaml', '--strict')).status, 0);
 pipeline('p.yaml', [], '    catalog: kept.json', 'stub.ecco');
