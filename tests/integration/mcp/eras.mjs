@@ -44,8 +44,8 @@ write('two.yaml', `name: two
 mcp_servers: {one: {command: [a]}, two: {command: [b]}}
 agents: [{name: w, has_tools: true, tool_access: all, allowed_tools: [two.put]}]
 `);
-const two = await run('lint', 'two.yaml');
-assert.ok(two.err.includes('"two.put" is not checked: the tools of MCP server "two" are not known'), two.err);
+const both = await run('lint', 'two.yaml');
+assert.ok(both.err.includes('"two.put" is not checked: the tools of MCP server "two" are not known'), both.err);
 assert.equal((await run('mcp', 'tools', 'p.yaml', '--write')).status, 0);
 assert.equal((await run('lint', 'p.yaml', '--strict')).status, 0);
 pipeline('p.yaml', [], '    catalog: kept.json', 'stub.ecco');
