@@ -90,6 +90,14 @@ static int magnitude_cmp(const struct decimal *x, const struct decimal *y)
     return 0;
 }
 
+/* A number that is too near 0 for its binary form still has its sign there, and 0 has none. */
+static int sign_of(long double x, const struct decimal *d)
+{
+    if (d->n == 0)
+        return 0;
+    return signbit(x) ? -1 : 1;
+}
+
 int tools_schema_number_cmp(json_object *a, json_object *b)
 {
     long double x = value_of(a), y = value_of(b);
@@ -101,7 +109,10 @@ int tools_schema_number_cmp(json_object *a, json_object *b)
     if ((json_object_is_type(a, json_type_int) && json_object_is_type(b, json_type_int)) || !read_decimal(a, &dx) ||
         !read_decimal(b, &dy))
         return 0;
-    return x < 0 ? magnitude_cmp(&dy, &dx) : magnitude_cmp(&dx, &dy);
+    int sign = sign_of(x, &dx), other = sign_of(y, &dy);
+    if (sign != other)
+        return sign > other ? 1 : -1;
+    return sign < 0 ? magnitude_cmp(&dy, &dx) : magnitude_cmp(&dx, &dy);
 }
 
 /* Exactly, by the texts of both. False where they are longer than any that people write. */
