@@ -181,6 +181,7 @@ static void play(const struct rv_pipeline *p, const struct rv_catalog *catalog, 
     if (script) {
         rv_script_mark_stages(script, p, flags);
         opts.scripted_stages = flags;
+        opts.is_script_blind = rv_script_is_blind(script);
     }
     ck_assert_int_eq(rv_run_new(p, catalog, &opts, envelope(test), &run, NULL), 0);
     for (const char *at = rv_buf_cstr(&from->inputs); *at; at = strchr(at, '\n') + 1)
