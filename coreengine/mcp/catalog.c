@@ -2,7 +2,6 @@
 #include "coreengine/mcp/tools_internal.h"
 
 #include <json-c/linkhash.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,11 +109,14 @@ static void look_for(rv_findings *f, const struct rv_mcp_server_config *s, const
     if (is_made(name))
         return;
     const char *near = rv_nearest(rv_str_of(name), known->items, known->n);
-    char hint[MAX_HINT] = "look into the documents of the server for its names";
+    rv_buf hint = RV_BUF_INIT(MAX_HINT);
     if (near && strlen(near) <= RV_MCP_MAX_TOOL_NAME)
-        snprintf(hint, sizeof hint, "did you mean \"%s\"?", near);
-    rv_findings_add_as(f, RV_SEVERITY_WARNING, "mcp_tool", src, hint,
+        rv_buf_printf(&hint, "did you mean \"%s\"?", near);
+    else
+        rv_buf_puts(&hint, "look into the documents of the server for its names");
+    rv_findings_add_as(f, RV_SEVERITY_WARNING, "mcp_tool", src, rv_buf_cstr(&hint),
                        "%s \"%s\": %s names \"%s\", which it does not have", rv_mcp_server_kind(s), s->name, key, name);
+    rv_buf_fini(&hint);
 }
 
 static int look_for_all(rv_findings *f, const struct rv_mcp_server_config *s, json_object *tools, rv_err **err)

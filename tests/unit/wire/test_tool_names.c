@@ -153,31 +153,46 @@ START_TEST(names_are_said_as_a_provider_takes_them)
 }
 END_TEST
 
-/* Short alphabets make many that would be the same. */
-START_TEST(names_of_any_tools_go_and_come)
+static unsigned pick(uint64_t *state, unsigned n)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)(*state >> 33) % n;
+}
+
+/* A short alphabet makes many that would be the same; free() it. */
+static char *any_name(uint64_t *state)
 {
     static const char *const pieces[] = {"a", "_", ".", ":", "\xC3\xA9", "-", " ", "/"};
+    unsigned length = 1 + (pick(state, 16) == 0 ? 66 : pick(state, 3));
+    rv_buf name = RV_BUF_INIT(1 << 10);
+
+    for (unsigned i = 0; i < length; i++)
+        rv_buf_puts(&name, pieces[pick(state, RV_COUNT(pieces))]);
+    char *text = rv_str_dup(rv_buf_str(&name));
+    rv_buf_fini(&name);
+    return text;
+}
+
+START_TEST(names_of_any_tools_go_and_come)
+{
     uint64_t state = 1 + (uint64_t)_i;
-    char texts[MAX_TOOLS][200];
-    const char *names[MAX_TOOLS];
+    char *names[MAX_TOOLS];
 
     for (int run = 0; run < rv_kit_sample(N_LISTS, MANY_LISTS); run++) {
         size_t n = 0;
         for (size_t i = 0; i < MAX_TOOLS; i++) {
             bool is_new = true;
-            state = state * 6364136223846793005u + 1442695040888963407u;
-            unsigned length = 1 + (state >> 60 == 0 ? 66 : (unsigned)(state >> 33) % 3);
-            texts[n][0] = '\0';
-            for (unsigned c = 0; c < length; c++) {
-                state = state * 6364136223846793005u + 1442695040888963407u;
-                strcat(texts[n], pieces[(state >> 33) % RV_COUNT(pieces)]);
-            }
+            names[n] = any_name(&state);
             for (size_t k = 0; k < n; k++)
-                is_new = is_new && strcmp(texts[k], texts[n]) != 0;
-            names[n] = texts[n];
-            n += is_new ? 1 : 0;
+                is_new = is_new && strcmp(names[k], names[n]) != 0;
+            if (is_new)
+                n++;
+            else
+                free(names[n]);
         }
-        must_go_and_come(names, n);
+        must_go_and_come((const char *const *)names, n);
+        for (size_t i = 0; i < n; i++)
+            free(names[i]);
     }
 }
 END_TEST
