@@ -56,6 +56,7 @@ static int fail_static(const char *path, rv_err **err)
 }
 
 static _Thread_local volatile struct rv_plugin_mark mark; /* whose code runs on this thread just now */
+static pid_t program; /* which ends when a capability ends it; a process that one has made is its own affair */
 
 struct rv_plugin_mark plugin_mark(const char *path, const char *entry)
 {
@@ -81,7 +82,7 @@ static void tell_whose_code_ran(void)
                                  entry ? "\" was called" : "",
                                  hint};
 
-    for (size_t i = 0; path && i < RV_COUNT(parts); i++)
+    for (size_t i = 0; path && getpid() == program && i < RV_COUNT(parts); i++)
         if (write(STDERR_FILENO, parts[i], strlen(parts[i])) < 0)
             break;
 }
@@ -96,7 +97,7 @@ static void on_crash(int number)
 /* exit(0) of a capability would say that all went well. */
 static void on_exit_of_process(void)
 {
-    if (!mark.path)
+    if (!mark.path || getpid() != program)
         return;
     tell_whose_code_ran();
     _exit(EXIT_FAILURE);
@@ -109,6 +110,7 @@ void rv_plugins_report_crashes(void)
     const struct sigaction names = {.sa_handler = on_crash};
     struct sigaction before;
 
+    program = getpid();
     if (atexit(on_exit_of_process) != 0)
         return; /* memory is short: the process says so elsewhere */
     for (size_t i = 0; i < RV_COUNT(numbers); i++)
