@@ -460,14 +460,15 @@ static int reply(rv_chat *chat, const struct rv_response *response, bool tells, 
 
     if (!chat->waits || chat->step != CHAT_RESTS)
         return RV_FAIL(err, RV_E_STATE, "the chat waits for no answer");
+    int rc = chat_take_place(chat, err); /* a message that comes to another process would give the turn up */
+    if (rc < 0)
+        return rc; /* it waits on, and can be answered later */
     chat->turn = (struct rv_chat_turn){0};
     chat->tells = tells;
     chat->is_unwanted = false;
     rv_exec_free(chat->exec);
     chat->exec = NULL;
-    int rc = chat_take_place(chat, err); /* a message that comes to another process would give the turn up */
-    if (rc == 0)
-        rc = chat_open_journal(chat, &scope, chat->run_id, err);
+    rc = chat_open_journal(chat, &scope, chat->run_id, err);
     if (rc < 0) {
         chat_left_fini(chat);
         return rc;

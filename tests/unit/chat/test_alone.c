@@ -171,6 +171,7 @@ START_TEST(an_answer_begins_in_the_place_of_a_turn)
     free(why);
     err = NULL;
     leave(&w, OTHER);
+    ck_assert_msg(rv_chat_check_answer(w.chat, &yes, &err) == 0, "%s", rv_kit_err_take(err));
     ck_assert_msg(rv_chat_answer(w.chat, &yes, &turn, &err) == 0, "%s", rv_kit_err_take(err));
     ck_assert_str_eq(turn.text.ptr, "I clean.\n\nclean");
     take(&w, OTHER, true);
