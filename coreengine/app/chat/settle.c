@@ -15,6 +15,12 @@ static bool is_left(struct chat_left *l, const struct rv_run_row *row)
     return row->lease_until_us < l->now_us || rv_owner_wait_dead(row->owner, &l->patience_us);
 }
 
+/* It is in the queue, or a fork that is not continued yet: no process has left it. */
+static bool has_begun(const struct rv_run_row *row)
+{
+    return row->status != RV_RUN_READY || (row->owner && row->owner[0]) || row->n_records > 1;
+}
+
 #define LOOK_US (20 * RV_US_PER_MS) /* between two looks for the end of another's turn: a person does not notice it */
 
 /* --- one turn at a time --- */
@@ -109,6 +115,8 @@ static int note(void *self, const struct rv_run_row *row, rv_err **err)
     bool is_ours = row->owner && strcmp(row->owner, l->owner) == 0, is_gone = is_left(l, row);
     bool lives = !l->waiting && !is_gone && !is_ours;
 
+    if (!has_begun(row))
+        return 0;
     if (l->n == CHAT_MAX_LEFT || (!is_gone && !lives && !(l->waiting && is_ours)))
         return 0;
     if ((l->waiting || lives) && row->parent) /* a fork: its input is not part of this conversation */

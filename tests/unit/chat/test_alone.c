@@ -102,7 +102,7 @@ START_TEST(a_message_waits_for_the_place)
 END_TEST
 
 /* A run of the bundle of the turn before. */
-static void other_run(struct world *w, const char *id, const char *bundle, int64_t lease_us)
+static void add_run(struct world *w, const char *id, const char *bundle, const char *owner, int64_t lease_us)
 {
     const struct rv_record first = {.seq = 1, .body = RV_STR_LIT("{}")};
     char hash[RV_HASH_MAX];
@@ -111,11 +111,11 @@ static void other_run(struct world *w, const char *id, const char *bundle, int64
                                    .session = SESSION,
                                    .pipeline = "chat",
                                    .bundle = bundle ? bundle : hash,
-                                   .status = RV_RUN_RUNNING,
+                                   .status = owner ? RV_RUN_RUNNING : RV_RUN_READY,
                                    .stage = "a",
-                                   .owner = OTHER,
+                                   .owner = owner,
                                    .now_us = rv_engine_now_us(w->engine),
-                                   .lease_until_us = rv_engine_now_us(w->engine) + lease_us,
+                                   .lease_until_us = owner ? rv_engine_now_us(w->engine) + lease_us : 0,
                                    .records = &first,
                                    .n_records = 1};
     rv_err *err = NULL;
@@ -123,6 +123,34 @@ static void other_run(struct world *w, const char *id, const char *bundle, int64
     ck_assert_int_eq(rv_store_put_blob(w->store, RV_STR_LIT("no bundle"), hash, &err), 0);
     ck_assert_int_eq(rv_store_create_run(w->store, &run, &err), 0);
 }
+
+static void other_run(struct world *w, const char *id, const char *bundle, int64_t lease_us)
+{
+    add_run(w, id, bundle, OTHER, lease_us);
+}
+
+/* A worker begins it later. */
+START_TEST(a_run_that_is_queued_stays)
+{
+    const struct rv_store_scope all = {0};
+    struct rv_run_row row, queued;
+    struct world w;
+    rv_err *err = NULL;
+
+    world_init(&w, SCRIPT, NULL);
+    world_chat(&w, "sample-agent", SESSION, "alice");
+    struct rv_chat_turn t = world_say(&w, "hi");
+    ck_assert_int_eq(rv_store_get_run(w.store, &all, t.run_id, &row, &err), 0);
+    add_run(&w, "env_queued", row.bundle, NULL, 0);
+    says(&w, "two");
+    ck_assert_int_eq(rv_store_get_run(w.store, &all, "env_queued", &queued, &err), 0);
+    ck_assert_int_eq(queued.status, RV_RUN_READY);
+    ck_assert_int_eq(queued.fence, 1); /* no process has taken it */
+    rv_run_row_fini(&queued);
+    rv_run_row_fini(&row);
+    world_fini(&w);
+}
+END_TEST
 
 START_TEST(a_turn_that_goes_on_elsewhere_is_waited_for)
 {
@@ -187,6 +215,7 @@ Suite *alone_suite(void)
     tcase_add_test(tc, a_turn_that_begins_elsewhere_has_the_place);
     tcase_add_test(tc, a_message_waits_for_the_place);
     tcase_add_test(tc, an_answer_begins_in_the_place_of_a_turn);
+    tcase_add_test(tc, a_run_that_is_queued_stays);
     tcase_add_test(tc, a_turn_that_goes_on_elsewhere_is_waited_for);
     suite_add_tcase(s, tc);
     return s;
