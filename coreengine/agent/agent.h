@@ -32,7 +32,7 @@ enum rv_rules {
     RV_RULES_9 = 9,   /* money of open branches and of halted runs, calls of asked agents; NULs in a quoted reply; runs
                          that wait inside of a stage hear of cancellations and denials; filters before `default` */
     RV_RULES_10 = 10, /* hooks before calls of the client's tools; chained calls that a person would confirm; an end
-                         tells usage of open branches */
+                         tells usage of open branches; an inner run that is done once more has another id */
     RV_RULES_LAST = RV_RULES_10,
 };
 
@@ -57,6 +57,7 @@ struct rv_visit_shared {
     struct rv_visit_shared *up;     /* of the visit that this one works for, and which outlives it */
     const struct rv_origin *origin; /* of a delegated agent: owned by `delegated` of the root; NULL: a stage's visit */
     int asking_stage;               /* with a root: the root's stage below which this one works */
+    bool repeats;                   /* of an inner run: an output contradicted itself, and the work is done once more */
     const char *prefix;             /* of an inner run: the stages that lead to it, as "sub/"; borrowed from its work */
     const char *run_id;             /* of an inner run, a delegated agent: the root's; borrowed; NULL: the envelope's */
     int64_t deadline_us;            /* of this one alone; 0: it has none of its own */
@@ -228,6 +229,7 @@ json_object *rv_visit_outside_value(const rv_visit *v); /* LIST: the list; PIPEL
 json_object *rv_visit_outside_state(const rv_visit *v); /* PIPELINE that waited for a person: its state; else NULL */
 int64_t rv_visit_deadline(const rv_visit *v);
 int64_t rv_visit_number(const rv_visit *v); /* of the visits of its stage, from 1 */
+bool rv_visit_repeats(const rv_visit *v);   /* does its work once more; by older rules with the ids of the first time */
 struct rv_outside_end {
     json_object *output;     /* taken, on every path, and owned by the visit then; NULL: it failed */
     bool terminates;         /* with output: the run is to end */

@@ -336,3 +336,8 @@ int64_t rv_visit_number(const rv_visit *v)
 {
     return v->visit_no;
 }
+
+bool rv_visit_repeats(const rv_visit *v)
+{
+    return v->asked_twice && v->shared->rules >= RV_RULES_10;
+}

@@ -59,6 +59,14 @@ int run_inner_path(const char *before, const char *stage, char **out, rv_err **e
 
 /* --- beginning --- */
 
+/* What the id of the envelope follows from, and with it keys of calls and ids of questions. Work that is done once more
+ * has others: a tool would take its calls for repetitions of the first ones. */
+static void write_name(const rv_work *w, rv_buf *out)
+{
+    rv_buf_printf(out, "%s/%" PRId64 "%s", w->inner->path, rv_visit_number(w->visit),
+                  rv_visit_repeats(w->visit) ? "/again" : "");
+}
+
 static int new_envelope(rv_work *w, int64_t now_us, rv_envelope **out, rv_err **err)
 {
     const struct rv_envelope_fields *f = rv_envelope_fields(w->env);
@@ -71,7 +79,7 @@ static int new_envelope(rv_work *w, int64_t now_us, rv_envelope **out, rv_err **
         rv_buf_add_str(&input, rv_json_str(given));
     else
         rv_json_write(given, &input);
-    rv_buf_printf(&name, "%s/%" PRId64, w->inner->path, rv_visit_number(w->visit));
+    write_name(w, &name);
     int rc = rv_buf_check(&input, "the input of an inner pipeline", err);
     if (rc == 0)
         rc = rv_buf_check(&name, "the path of an inner run", err);
@@ -95,13 +103,39 @@ static int refuse(struct inner *in, rv_err *cause, rv_err **err)
     return 0;
 }
 
-/* The envelope of an inner run that waited for a person. */
-static int old_envelope(struct inner *in, json_object *state, int64_t now_us, rv_envelope **out, rv_err **err)
+/* A copy of the state with another id; the caller's. */
+static int rename_state(const rv_work *w, json_object *state, int64_t now_us, json_object **out, rv_err **err)
 {
-    rv_err *cause = NULL;
-    int rc = rv_envelope_restore(state, now_us, out, &cause);
+    rv_buf name = RV_BUF_INIT(PATH_MAX_BYTES);
+    rv_envelope *fresh = NULL;
 
-    return rc < 0 ? refuse(in, cause, err) : 0;
+    write_name(w, &name);
+    rv_buf_printf(&name, "/%s", rv_json_text_or(state, "envelope_id", ""));
+    int rc = rv_buf_check(&name, "the path of an inner run", err);
+    if (rc == 0)
+        rc = rv_envelope_derive(w->env, RV_STR_LIT(""), rv_buf_str(&name), now_us, &fresh, err);
+    if (rc == 0)
+        rc = rv_json_dup(state, out, err);
+    if (rc == 0)
+        rc = rv_json_set_text(*out, "envelope_id", rv_envelope_fields(fresh)->envelope_id, err);
+    rv_envelope_free(fresh);
+    rv_buf_fini(&name);
+    return rc;
+}
+
+/* The envelope of an inner run that waited for a person. */
+static int old_envelope(rv_work *w, json_object *state, int64_t now_us, rv_envelope **out, rv_err **err)
+{
+    json_object *renamed = NULL;
+    rv_err *cause = NULL;
+    int rc = 0;
+
+    if (w->shared->repeats || rv_visit_repeats(w->visit))
+        rc = rename_state(w, state, now_us, &renamed, &cause);
+    if (rc == 0)
+        rc = rv_envelope_restore(renamed ? renamed : state, now_us, out, &cause);
+    json_object_put(renamed);
+    return rc < 0 ? refuse(w->inner, cause, err) : 0;
 }
 
 void run_inner_nest(rv_run *run, struct rv_visit_shared *up, int stage, const struct run_inner_place *at)
@@ -183,7 +217,7 @@ static int inner_begin(rv_work *w, struct rv_effects *out, rv_err **err)
         rc = set_scripted(in, rv_visit_root(w->shared)->scripted_inner, agent_of(w)->inner.pipeline, err);
     opts.scripted_stages = in->scripted;
     if (rc == 0)
-        rc = state ? old_envelope(in, state, out->now_us, &env, err) : new_envelope(w, out->now_us, &env, err);
+        rc = state ? old_envelope(w, state, out->now_us, &env, err) : new_envelope(w, out->now_us, &env, err);
     if (rc == 0 && env)
         rc = rv_run_new(agent_of(w)->inner.pipeline, &w->shared->catalog, &opts, env, &in->run, err);
     if (rc < 0 || !in->run)
@@ -191,6 +225,7 @@ static int inner_begin(rv_work *w, struct rv_effects *out, rv_err **err)
     const struct run_inner_place at = {in->path, in->prefix, rv_visit_outside_value(w->visit), w->env};
     run_inner_nest(in->run, w->shared, rv_visit_stage(w->visit), &at);
     in->run->shared.deadline_us = rv_visit_deadline(w->visit);
+    in->run->shared.repeats = w->shared->repeats || rv_visit_repeats(w->visit);
     return start(w, state, out, err);
 }
 

@@ -106,11 +106,65 @@ START_TEST(what_a_model_sends_as_a_list_fails_the_stage_at_worst)
 }
 END_TEST
 
+/* --- the work of a stage is done once more, since its output contradicts itself --- */
+
+static const struct drive_tool pays[] = {{"pay", RV_RISK_WRITE, NULL, NULL, 0}};
+#define PAYING(first)                                                                                                  \
+    "name: i\nagents:\n"                                                                                               \
+    "  - {name: plan, set: {steps: [{tool: \"'pay'\"}]}, default_next: act}\n"                                         \
+    "  - {name: act, has_tools: true, tool_access: all" first "}\n"                                                    \
+    "  - {name: more, has_tools: true, tool_access: all, ask: {question: sure?}, on_answer: {yes: rest, no: end}}\n"   \
+    "  - {name: rest, has_tools: true, tool_access: all}\n"
+static const char *const paying[] = {PAYING(", ask: {question: ok?}, on_answer: {yes: more, no: end}"),
+                                     PAYING(", default_next: rest")};
+static const char around[] = "name: m\nagents:\n"
+                             "  - {name: deep, pipeline: inner.yaml, outputs: {outcome: \"'loop_back'\", verdict: "
+                             "\"'proceed'\"}, default_next: last,"
+                             " error_next: last}\n"
+                             "  - {name: last, set: {outcome: \"'loop_back'\", verdict: \"'proceed'\"}}\n";
+#define TWICE(file)                                                                                                    \
+    "name: t\nmax_agent_hops: 99\nagents:\n"                                                                           \
+    "  - {name: s, pipeline: " file ", outputs: {outcome: \"'loop_back'\", verdict: \"'proceed'\"}, error_next: e}\n"  \
+    "  - {name: e, set: {v: 1}}\n"
+static const char *const repeating[] = {TWICE("inner.yaml"), TWICE("around.yaml")};
+#define N_REPEATING 4 /* each of them with each inner pipeline */
+
+START_TEST(work_that_is_done_again_has_other_keys_and_other_questions)
+{
+    json_object *files = json_object_new_object();
+    const struct rv_response yes = {.choice = RV_STR_LIT("yes")};
+    char *asked[16] = {NULL};
+    size_t n = 0;
+
+    json_object_object_add(files, "inner.yaml", json_object_new_string(paying[_i / 2]));
+    json_object_object_add(files, "around.yaml", json_object_new_string(around));
+    struct drive *d = drive_new_of(repeating[_i % 2], files, pays, RV_COUNT(pays));
+    json_object_put(files);
+    drive_envelope(d, NULL);
+    for (drive_run(d); rv_run_status(d->run) == RV_RUN_INTERRUPTED && n < RV_COUNT(asked); n++) {
+        asked[n] = rv_str_dup(rv_str_of(drive_state(d, "interrupt.id")));
+        for (size_t i = 0; i < n; i++)
+            ck_assert_msg(strcmp(asked[i], asked[n]) != 0, "questions %zu and %zu are %s", i, n, asked[n]);
+        ck_assert_int_eq(drive_go_on(d, &yes, NULL), 0);
+    }
+    ck_assert_msg(rv_run_status(d->run) == RV_RUN_COMPLETED && drive_n_calls(d, RV_EFFECT_CALL_TOOL) > 3,
+                  "%zu questions\n%s", n, drive_story(d));
+    for (size_t i = 0; i < d->n_calls; i++)
+        for (size_t j = 0; d->calls[i].key && j < i; j++)
+            ck_assert_msg(!d->calls[j].key || strcmp(d->calls[i].key, d->calls[j].key) != 0,
+                          "calls %zu and %zu have the key %s", j, i, d->calls[i].key);
+    while (n > 0)
+        free(asked[--n]);
+    drive_free(d);
+}
+END_TEST
+
 TCase *lists_case(void)
 {
     TCase *tc = tcase_create("lists");
 
     tcase_add_loop_test(tc, an_outcome_does_not_depend_on_the_order_of_answers, 0, RV_COUNT(pipelines));
     tcase_add_loop_test(tc, what_a_model_sends_as_a_list_fails_the_stage_at_worst, 0, RV_COUNT(hostile));
+    tcase_add_loop_test(tc, work_that_is_done_again_has_other_keys_and_other_questions, 0, N_REPEATING);
     return tc;
 }
