@@ -141,6 +141,17 @@ static int act_on(rv_visit *v, size_t index, json_object *entry, struct rv_effec
     return observes ? name_session(v, payload, err) : 0;
 }
 
+/* Were hooks before a tool to look at the arguments, and the call came to its end before they did? They may have what
+ * is not for people. */
+static bool is_unseen(const rv_visit *v, size_t index)
+{
+    const struct tool_progress *t = &v->tools;
+    bool is_pending = index - t->at < t->n_pending;
+    enum hook_side side = is_pending ? t->pending[index - t->at].hooks.side : t->hooks.side;
+
+    return v->shared->rules >= RV_RULES_10 && v->agent->hooks.before_tool.n > 0 && side == HOOKS_NOT_ASKED;
+}
+
 static void tell_result(rv_visit *v, size_t index, json_object *entry, int64_t call_id, struct rv_effects *out)
 {
     const char *status = NULL, *type = NULL, *text = NULL;
@@ -161,13 +172,14 @@ static void tell_result(rv_visit *v, size_t index, json_object *entry, int64_t c
     v->event_code = NULL; /* the next step is another call */
     const char *code_text = has_type ? visit_code_text(v, code) : NULL;
     bool by_client = v->tools.client && agent_client_tool(v, agent_step_tool(v, index));
+    bool hides = !by_client && is_unseen(v, index);
     rv_visit_emit(v, out, RV_EMIT_TOOL_RESULT, RV_M_IF(call_id, RV_M_INT("call_id", call_id)),
                   RV_M_STR("tool", agent_step_tool(v, index)),
                   RV_M_STR("step_id", agent_step_id(v, index, scratch, sizeof scratch)), RV_M_TEXT("status", status),
                   RV_M_INT("execution_time_ms", ms), RV_M_IF(by_client, RV_M_BOOL("client", true)),
                   RV_M_IF(has_type, RV_M_TEXT("error_type", type)), RV_M_IF(code_text, RV_M_TEXT("code", code_text)),
                   RV_M_IF(has_text, RV_M_PREVIEW("error", rv_str_of(text))),
-                  RV_M_ARGUMENTS(v, agent_step_parameters(v, index)), RV_M_RESULT(v, data, call_id));
+                  RV_M_IF(!hides, RV_M_ARGUMENTS(v, agent_step_parameters(v, index))), RV_M_RESULT(v, data, call_id));
 }
 
 int agent_step_ended(rv_visit *v, size_t index, json_object *entry, int64_t call_id, struct rv_effects *out,
