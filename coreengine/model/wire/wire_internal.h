@@ -127,11 +127,6 @@ RV_MUST_CHECK int wire_reader_fault(rv_wire_reader *r, json_object *body, rv_err
 /** Parse one JSON object of the stream, capped; *out NULL (and the reply broken) when it is none. */
 RV_MUST_CHECK int wire_reader_json(rv_wire_reader *r, rv_str text, json_object **out, rv_err **err);
 
-#define WIRE_MAX_TOOL_NAME 128 /* bytes of the name of a tool, as Anthropic takes it */
-/** How the wire says that name of a tool: the name itself, or out. tools: the others of the request, of which it has to
- * differ; NULL: none. */
-rv_str wire_tool_name(const struct rv_wire_target *t, json_object *tools, rv_str name, char out[WIRE_MAX_TOOL_NAME]);
-
 #define WIRE_MAX_WHOLE (2 * RV_LLM_MAX_REPLY) /* of an answer that comes at once: its text with escapes */
 #define WIRE_MAX_WHY   ((size_t)8 << 10)      /* of why an answer is broken: WIRE_MAX_SHOWN, and words */
 /** Hand out a piece of the answer itself. */
@@ -235,5 +230,11 @@ bool wire_openai_short_chunk(rv_str data, rv_buf *scratch, rv_str *text, bool *i
 /* strict.c */
 /** The schema in the strict subset of OpenAI's structured outputs; *out NULL: the subset cannot express it. */
 RV_MUST_CHECK int wire_schema_to_strict(json_object *schema, json_object **out, rv_err **err);
+
+/* tool_names.c */
+#define WIRE_MAX_TOOL_NAME 128 /* bytes of the name of a tool, as Anthropic takes it */
+/** How the wire says that name of a tool: the name itself, or out. tools: the others of the request, of which it has to
+ * differ; NULL: none. */
+rv_str wire_tool_name(const struct rv_wire_target *t, json_object *tools, rv_str name, char out[WIRE_MAX_TOOL_NAME]);
 
 #endif
