@@ -88,6 +88,9 @@ RV_MUST_CHECK int app_run_drive_with(struct rv_app_run *run, rv_envelope *env, c
                                      const struct rv_exec_services *services, rv_err **err);
 
 /* --- continue.c --- */
+/** Another id for the state, and for those of inner pipelines that wait in it: keys of calls follow from these ids, and
+ * a tool would take the calls of one run for repetitions of those of another. */
+RV_MUST_CHECK int app_state_rename(json_object *state, const char *id, rv_err **err);
 /** The same state under another id; *out is the caller's. */
 RV_MUST_CHECK int app_state_as(const rv_envelope *env, const char *id, rv_envelope **out, rv_err **err);
 /* Before any code of a capability is loaded, the store knows who recovers the run: should that code end this process, a

@@ -184,6 +184,42 @@ static int keep_place(struct move *m, rv_err **err)
     return rc;
 }
 
+/* Those of inner pipelines that wait in it. */
+static int rename_inside(json_object *state, rv_err **err)
+{
+    json_object *waiting = rv_json_get_obj(state, "suspended"), *branches = rv_json_get_arr(state, "branches");
+    size_t n = branches ? json_object_array_length(branches) : 0;
+    int rc = 0;
+
+    if (waiting) {
+        json_object_object_foreach (waiting, stage, work) {
+            json_object *inner = json_object_is_type(work, json_type_object) ? rv_json_get_obj(work, "state") : NULL;
+            char id[RV_ID_MAX];
+
+            (void)stage;
+            if (rc < 0 || !inner || !rv_json_get_obj(work, "inputs"))
+                continue;
+            rv_id_make(rv_rand_system(), "env_", id);
+            rc = rv_json_set_text(inner, "envelope_id", id, err);
+            if (rc == 0)
+                rc = rename_inside(inner, err);
+        }
+    }
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        json_object *branch = json_object_array_get_idx(branches, i);
+        json_object *own = json_object_is_type(branch, json_type_object) ? rv_json_get_obj(branch, "own") : NULL;
+        rc = own ? rename_inside(own, err) : 0;
+    }
+    return rc;
+}
+
+int app_state_rename(json_object *state, const char *id, rv_err **err)
+{
+    int rc = rv_json_set_text(state, "envelope_id", id, err);
+
+    return rc < 0 ? rc : rename_inside(state, err);
+}
+
 int app_state_as(const rv_envelope *env, const char *id, rv_envelope **out, rv_err **err)
 {
     const struct rv_json_opts opts = {.max_bytes = RV_STATE_MAX_BYTES, .max_depth = RV_STATE_MAX_DEPTH};
@@ -195,7 +231,7 @@ int app_state_as(const rv_envelope *env, const char *id, rv_envelope **out, rv_e
     if (rc == 0)
         rc = rv_json_parse(rv_buf_str(&text), &opts, &state, err);
     if (rc == 0)
-        rc = rv_json_set_text(state, "envelope_id", id, err);
+        rc = app_state_rename(state, id, err);
     if (rc == 0)
         rc = rv_envelope_load(state, rv_rand_system(), rv_app_now_us(), out, err);
     json_object_put(state);

@@ -173,7 +173,7 @@ static int changed_state(const struct rv_app_fork *fork, rv_str text, json_objec
     if (rc == 0 && fork->change)
         rc = fork->change(fork->self, state, err);
     if (rc == 0)
-        rc = rv_json_set_text(state, "envelope_id", fork->id, err);
+        rc = app_state_rename(state, fork->id, err);
     if (rc < 0)
         json_object_put(state);
     else
