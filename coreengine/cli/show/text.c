@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#define MAX_SPAN_US (INT64_MAX / 2) /* 146,000 years: now and a span are a number still */
+
 void cli_write_word(const char *word, rv_buf *b)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,";
@@ -147,7 +149,7 @@ int cli_parse_duration(const char *text, int64_t *out_us, rv_err **err)
     long long n = strtoll(text, &end, 10);
 
     for (size_t i = 0; end != text && i < RV_COUNT(units); i++)
-        if (strcmp(end, units[i].unit) == 0 && n >= 0 && n <= INT64_MAX / units[i].us) {
+        if (strcmp(end, units[i].unit) == 0 && n >= 0 && n <= MAX_SPAN_US / units[i].us) {
             *out_us = n * units[i].us;
             return 0;
         }

@@ -312,16 +312,15 @@ static int sweep(struct rv_cli *cli, rv_err **err)
 
 static int prune(struct rv_cli *cli, rv_err **err)
 {
-    const char *age = cli_value(cli, "older-than");
     const char *tenant = cli->app.scope.tenant ? cli->app.scope.tenant : RV_STORE_TENANT;
     rv_buf said = RV_BUF_INIT(200);
-    int64_t us = 0, n = PRUNE_BATCH, all = 0;
+    int64_t before_us = 0, n = PRUNE_BATCH, all = 0;
+    int rc = cli_read_age(cli, &before_us, err);
 
-    if (!age)
-        return cli_usage(cli, err, "say how old: --older-than 30d");
-    int rc = cli_parse_duration(age, &us, err);
+    if (rc != 0)
+        return rc;
     while (rc == 0 && n == PRUNE_BATCH) {
-        rc = rv_store_prune_interrupts(cli->store, tenant, rv_app_now_us() - us, PRUNE_BATCH, &n, err);
+        rc = rv_store_prune_interrupts(cli->store, tenant, before_us, PRUNE_BATCH, &n, err);
         all += rc == 0 ? n : 0;
     }
     rv_buf_printf(&said, "%lld interrupt%s deleted\n", (long long)all, all == 1 ? "" : "s");

@@ -168,22 +168,32 @@ static int cancel(struct rv_cli *cli, rv_err **err)
 
 /* --- prune --- */
 
-static int prune(struct rv_cli *cli, rv_err **err)
+int cli_read_age(const struct rv_cli *cli, int64_t *out_us, rv_err **err)
 {
     const char *age = cli_value(cli, "older-than");
-    rv_buf said = RV_BUF_INIT(200);
-    int64_t us = 0, n = PRUNE_BATCH, all = 0, n_schedules = 0;
-    int rc;
+    int64_t us = 0, now_us = rv_app_now_us();
 
     if (!age)
         return cli_usage(cli, err, "say how old: --older-than 30d");
-    rc = cli_parse_duration(age, &us, err);
+    int rc = cli_parse_duration(age, &us, err);
+    *out_us = us < now_us ? now_us - us : 0;
+    return rc;
+}
+
+static int prune(struct rv_cli *cli, rv_err **err)
+{
+    rv_buf said = RV_BUF_INIT(200);
+    int64_t before_us = 0, n = PRUNE_BATCH, all = 0, n_schedules = 0;
+    int rc = cli_read_age(cli, &before_us, err);
+
+    if (rc != 0)
+        return rc;
     while (rc == 0 && n == PRUNE_BATCH) {
-        rc = rv_store_prune_tasks(cli->store, rv_app_now_us() - us, PRUNE_BATCH, &n, err);
+        rc = rv_store_prune_tasks(cli->store, before_us, PRUNE_BATCH, &n, err);
         all += rc == 0 ? n : 0;
     }
     if (rc == 0)
-        rc = rv_store_prune_schedules(cli->store, rv_app_now_us() - us, &n_schedules, err);
+        rc = rv_store_prune_schedules(cli->store, before_us, &n_schedules, err);
     rv_buf_printf(&said, "%lld task%s deleted\n", (long long)all, all == 1 ? "" : "s");
     if (n_schedules > 0)
         rv_buf_printf(&said, "%lld schedule%s that had ended deleted\n", (long long)n_schedules,

@@ -22,6 +22,11 @@ struct rv_schedule_row;
 /** As rv_store_get_schedule(), with a hint where to look when there is none. */
 RV_MUST_CHECK int cli_find_schedule(struct rv_cli *cli, const char *word, struct rv_schedule_row *out, rv_err **err);
 
+/* tasks.c */
+/** `--older-than AGE`: the time that is so long ago, 1970 if it is longer ago than that. Without it: a mistake of use.
+ */
+RV_MUST_CHECK int cli_read_age(const struct rv_cli *cli, int64_t *out_us, rv_err **err);
+
 /* sessions_show.c */
 struct rv_session_row;
 /** The session of the first word: an id, or "last", the session that was used last, unless a session has that id. */
