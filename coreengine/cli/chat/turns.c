@@ -89,6 +89,8 @@ int cli_chat_take_back(struct rv_cli_chat *c, rv_buf *said, json_object **attach
 
 /* --- what the session took --- */
 
+#define NO_COUNT "no answer of the session says how many tokens it took\n"
+
 struct took {
     char model[RV_CLI_MAX_MODEL];
     int64_t answers, input, output, micro_usd, ms;
@@ -175,7 +177,7 @@ int cli_chat_write_usage(struct rv_cli_chat *c, rv_buf *out, rv_err **err)
     if (rc == 0)
         rc = cli_table_write(table, c->cli->out_color, out, err);
     if (rc == 0 && t->n == 0)
-        rv_buf_puts(out, "no answer of the session says how many tokens it took\n");
+        rv_buf_puts(out, NO_COUNT);
     cli_table_free(table);
     free(t);
     return rc;
@@ -194,7 +196,9 @@ int cli_chat_write_cost(struct rv_cli_chat *c, rv_buf *out, rv_err **err)
         all.output += t->rows[i].output;
         all.micro_usd += t->rows[i].micro_usd;
     }
-    if (rc == 0) {
+    if (rc == 0 && t->n == 0) {
+        rv_buf_puts(out, NO_COUNT);
+    } else if (rc == 0) {
         rv_buf_printf(out, "%s for %lld answer%s: ", rv_app_format_money(all.micro_usd, money), (long long)all.answers,
                       all.answers == 1 ? "" : "s");
         rv_app_write_count(out, all.input);
