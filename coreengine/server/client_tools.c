@@ -178,11 +178,14 @@ static int make_answer(struct search *s, rv_err **err)
     return rc;
 }
 
-static int nobody_waits(rv_err **err)
+static int nobody_waits(enum rv_protocol_kind kind, rv_err **err)
 {
     int rc = RV_FAIL(err, RV_E_STATE, "no tool of the client waits for these results");
 
-    rv_err_set_hint(err, "name the session with X-Session-Id, and the calls as they were told");
+    if (kind == RV_PROTOCOL_AGUI || kind == RV_PROTOCOL_AGUI_OLD) /* its sessions are in the path */
+        rv_err_set_hint(err, "POST /chat/ID with the id of the session, and name the calls as they were told");
+    else
+        rv_err_set_hint(err, "name the session with X-Session-Id, and the calls as they were told");
     return rc;
 }
 
@@ -203,7 +206,7 @@ int srv_client_results(struct srv_call *c, struct srv_turn_ask *a, bool has_sess
     if (rc == 0 && s.found)
         rc = make_answer(&s, err);
     else if (rc == 0 && !a->req.has_message)
-        rc = nobody_waits(err);
+        rc = nobody_waits(a->opts.kind, err);
     json_object_put(s.asked);
     free(s.open);
     return rc;

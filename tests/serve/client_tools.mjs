@@ -132,6 +132,8 @@ await other.kill()
 other = await serve('again.db', opts)
 const back = await bring(other, `/chat/${chat}`, ask([...messages, {id: randomUUID(), role: 'tool', toolCallId: 'b1', content: 'shown'}]), guide)
 check(back.status === 200 && back.text.includes('Back again.') && !back.text.includes('TOOL_CALL_'), 'and another process goes on with it', back)
+const late = await bring(other, `/chat/${chat}`, ask([...messages, {id: randomUUID(), role: 'tool', toolCallId: 'b1', content: 'shown'}]), guide)
+check(late.status === 409 && late.text.includes('POST /chat/ID') && !late.text.includes('X-Session-Id'), 'results that come too late are told what AG-UI has', late)
 const where = [{role: 'user', content: 'And where?'}]
 const map = [{type: 'function', function: {name: 'show_map', parameters: {type: 'object', properties: {at: {type: 'string'}}}}}]
 const model = {model: 'guide', tools: map}
