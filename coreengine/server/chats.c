@@ -205,16 +205,19 @@ static int ask_pipeline(struct srv_call *c, struct srv_turn_ask *a, rv_err **err
     return srv_run_of_model(c, a->req.model, rv_buf_str(&a->req.text), &a->opts, &a->model_run, err);
 }
 
-/* The run that an answer is of: its id, in front of a number. False: it cannot be one. */
-static bool run_of(const char *answer, char out[RV_STORE_MAX_ID + 1])
+/* The run that an answer is of: its id, in front of which of its answers it is. False: it cannot be one. */
+static bool run_of(const char *answer, char out[RV_STORE_MAX_ID + 1], int64_t *ordinal)
 {
     const char *mark = strrchr(answer, RV_PROTOCOL_ORDINAL);
     size_t n = mark && rv_is_digit(mark[1]) ? (size_t)(mark - answer) : strlen(answer);
+    char again[SRV_STREAM_ID];
 
-    if (n > RV_STORE_MAX_ID)
+    if (n > RV_STORE_MAX_ID || strlen(answer) >= sizeof again)
         return false;
     snprintf(out, RV_STORE_MAX_ID + 1, "%.*s", (int)n, answer);
-    return true;
+    *ordinal = answer[n] ? srv_stream_ordinal(answer) : 1;
+    srv_stream_id(out, *ordinal, again);
+    return strcmp(again, answer) == 0; /* not RUN~1, RUN~02 */
 }
 
 /* The session of the run that a response is of. RV_E_NOT_FOUND: the caller has no such response. */
@@ -225,21 +228,27 @@ static int session_of(struct srv_call *c, const char *response, char out[RV_STOR
     struct rv_stream_row stream;
     struct rv_run_row run;
     rv_err *cause = NULL;
+    int64_t ordinal;
 
     out[0] = '\0';
-    if (strncmp(response, RV_PROTOCOL_RESPONSE, n) != 0 || !run_of(response + n, id))
+    if (strncmp(response, RV_PROTOCOL_RESPONSE, n) != 0 || !run_of(response + n, id, &ordinal))
         return RV_E_NOT_FOUND;
     int rc = rv_store_get_run(c->store, &c->app.scope, id, &run, &cause);
     if (rc == 0) {
         snprintf(out, RV_STORE_MAX_ID + 1, "%s", run.session ? run.session : "");
         rv_run_row_fini(&run);
-    } else if (rc == RV_E_NOT_FOUND) { /* its turn may be about to begin */
+    }
+    if (rc == 0 || rc == RV_E_NOT_FOUND) { /* its turn may be about to begin */
         rv_err_free(rv_err_steal(&cause));
-        rc = rv_store_find_last_stream(c->store, &c->app.scope, id, &stream, &cause);
-        if (rc == 0) {
-            snprintf(out, RV_STORE_MAX_ID + 1, "%s", stream.session ? stream.session : "");
+        int found = rv_store_find_last_stream(c->store, &c->app.scope, id, &stream, &cause);
+        if (found == 0) {
+            if (rc < 0)
+                snprintf(out, RV_STORE_MAX_ID + 1, "%s", stream.session ? stream.session : "");
+            rc = ordinal <= srv_stream_ordinal(stream.id) ? 0 : RV_E_NOT_FOUND;
             rv_stream_row_fini(&stream);
-        }
+        } else if (found != RV_E_NOT_FOUND) {
+            rc = found;
+        } /* else streams are forgotten before their runs, and which answers there were is not known */
     }
     if (rc < 0 && rc != RV_E_NOT_FOUND && rc != RV_E_INVALID) /* of an id that cannot be one there is no run either */
         return rv_err_pass(err, cause);

@@ -71,11 +71,11 @@ equal(
   [['user', 'hi'], ['assistant', 'Fourth.'], ['user', 'and?'], ['assistant', 'Goes on.']],
   'previous_response_id goes on with its session',
 )
-for (const id of ['resp_env_none', 'resp_', response.id.slice(5), 'resp_' + 'x'.repeat(100), 'resp_\u00e9 /'])
+for (const id of ['resp_env_none', 'resp_', response.id.slice(5), 'resp_' + 'x'.repeat(100), 'resp_\u00e9 /', response.id + '~2', response.id + '~1', response.id + '~0'])
   equal(
     await client.responses.create({model: 'boss', input: 'x', previous_response_id: id}).catch((e) => [e.status, e.code, e.param]),
     [400, 'previous_response_not_found', 'previous_response_id'],
-    `no response has the id ${id.slice(0, 20)}`,
+    `no response has the id ${id.slice(0, 20)} ${id.slice(-2)}`,
   )
 equal(
   await client.responses
