@@ -220,7 +220,8 @@ static int drop_seeds(const struct copy *c, rv_err **err)
     return rc;
 }
 
-/* In one transaction, so that of two that begin the second one finds the mark of the first. */
+/* In one transaction, and written before it looks: of two that begin, the second one waits for the first at this row,
+ * in a database with several writers, too, and then finds its marks. */
 static int try_mark(const struct copy *c, rv_err **err)
 {
     struct marks m = {0};
@@ -228,7 +229,9 @@ static int try_mark(const struct copy *c, rv_err **err)
 
     if (rc < 0)
         return rc;
-    rc = read_marks(c, &m, err);
+    rc = set_about(c, "copy_by", c->id, err);
+    if (rc == 0)
+        rc = read_marks(c, &m, err);
     if (rc == 0)
         rc = check_marks(c, &m, err);
     c->out->is_resumed = rc == 0 && m.copy_of.len > 0;
@@ -238,8 +241,6 @@ static int try_mark(const struct copy *c, rv_err **err)
         rc = set_about(c, "copy_of", rv_buf_cstr(&m.id), err);
     if (rc == 0)
         rc = set_about(c, "copy_from", sql_path(c->from), err);
-    if (rc == 0)
-        rc = set_about(c, "copy_by", c->id, err);
     marks_fini(&m);
     return sql_end_write(c->to, rc, "begin the copy", err);
 }

@@ -3,6 +3,8 @@
 
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 START_TEST(a_target_that_is_not_empty_is_refused)
 {
@@ -155,6 +157,53 @@ START_TEST(of_two_that_copy_the_later_one_goes_on)
 }
 END_TEST
 
+/* A rival that begins a copy: it lets others read the marks, until one wants to write there, too; then it has begun. */
+static pid_t begin_rival(const char *schema)
+{
+    char sql[800], asks[200];
+
+    pid_t pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
+        snprintf(sql, sizeof sql,
+                 "BEGIN; LOCK TABLE %s.about IN SHARE MODE; DO $$ BEGIN WHILE NOT EXISTS (SELECT 1 FROM pg_locks WHERE"
+                 " NOT granted AND relation = '%s.about'::regclass) LOOP NULL; END LOOP; INSERT INTO %s.about VALUES"
+                 " ('copy_of', 'x'), ('copy_from', 'rival.db'), ('copy_by', 'rival'); END $$; COMMIT",
+                 schema, schema, schema);
+        free(rv_kit_postgres_sql(rv_kit_postgres(), sql));
+        _exit(0);
+    }
+    snprintf(asks, sizeof asks,
+             "SELECT count(*) FROM pg_locks WHERE granted AND mode = 'ShareLock' AND relation = '%s.about'::regclass",
+             schema);
+    for (bool holds = false; !holds;) {
+        char *said = rv_kit_postgres_sql(rv_kit_postgres(), asks);
+        holds = said[0] == '1';
+        free(said);
+    }
+    return pid;
+}
+
+START_TEST(of_two_that_begin_the_second_one_finds_the_marks_of_the_first)
+{
+    struct world world, *w = &world;
+    struct rv_store_copied out;
+    int status = 0;
+
+    world_open(w);
+    char *from = world_url(w, FILE_STORE), *to = world_url(w, DATABASE);
+    fill_plainly(from, 3, 5);
+    rv_store_close(world_store(w, to, true));
+    pid_t rival = begin_rival(strstr(to, "schema=") + strlen("schema="));
+    FAILS(RV_E_STATE, "has an unfinished copy of \"rival.db\"", world_copy(w, from, to, NULL, &out));
+    ck_assert_int_eq(waitpid(rival, &status, 0), rival);
+    ck_assert_int_eq(status, 0);
+    free(from);
+    free(to);
+    world_close(w);
+}
+END_TEST
+
 START_TEST(a_text_that_postgresql_refuses_is_named)
 {
     struct world world, *w = &world;
@@ -266,6 +315,7 @@ Suite *refusals_suite(void)
     tcase_add_loop_test(tc, a_source_that_changed_meanwhile_is_copied_again, 0, N_KINDS);
     tcase_add_loop_test(tc, rows_that_others_add_to_the_source_are_not_half_there, 0, N_KINDS);
     tcase_add_loop_test(tc, of_two_that_copy_the_later_one_goes_on, 0, N_KINDS);
+    tcase_add_test(tc, of_two_that_begin_the_second_one_finds_the_marks_of_the_first);
     tcase_add_test(tc, a_text_that_postgresql_refuses_is_named);
     tcase_add_loop_test(tc, rows_that_do_not_belong_together_are_refused, 0, N_KINDS);
     tcase_add_test(tc, a_lease_that_lasts_is_asked_about);
