@@ -59,6 +59,8 @@ RV_MUST_CHECK int srv_told_event(struct srv_told *t, rv_str line, rv_buf *out, r
 RV_MUST_CHECK int srv_told_end(struct srv_told *t, enum rv_run_status status, const struct rv_pipeline *p,
                                const rv_envelope *env, rv_buf *out, rv_err **err);
 bool srv_told_is_whole(const struct srv_told *t);
+/** The status of a whole answer, behind srv_told_end(). */
+int srv_told_http(const struct srv_told *t, enum rv_run_status status);
 /** As srv_view_break(). */
 bool srv_told_break(struct srv_told *t, int code, rv_buf *out);
 

@@ -256,10 +256,10 @@ static int tell_end(struct follow *f, rv_err **err)
     rc = srv_told_end(f->ask.told, status, rv_app_past_pipeline(&f->past), rv_run_envelope(r.run), &f->out, err);
     rv_replayed_fini(&r);
     if (rc == 0 && srv_told_is_whole(f->ask.told)) {
-        bool is_good = status == RV_RUN_COMPLETED || status == RV_RUN_INTERRUPTED;
-        if (!is_good) /* clients repeat a 502 by themselves, and the run is over */
+        int http = srv_told_http(f->ask.told, status);
+        if (http != 200) /* clients repeat a 429 and a 502 by themselves, and the run is over */
             srv_stream_field(f->st, "x-should-retry", "false");
-        srv_stream_answer(f->st, is_good ? 200 : 502, "application/json", &f->out);
+        srv_stream_answer(f->st, http, "application/json", &f->out);
         f->st = NULL;
         rv_buf_init(&f->out, RV_APP_MAX_TEXT);
     }

@@ -10,6 +10,7 @@ struct srv_told {
     char *model; /* owned */
     char run[RV_STORE_MAX_ID + 1];
     rv_protocol *encoder; /* owned */
+    bool is_quota;        /* one ran out; known with the end */
 };
 
 void srv_told_free(struct srv_told *t)
@@ -63,8 +64,10 @@ int srv_told_end(struct srv_told *t, enum rv_run_status status, const struct rv_
     char reason[SRV_MAX_REASON];
 
     if (status == RV_RUN_FAILED || status == RV_RUN_TERMINATED) {
-        end.code = f->terminal_reason == RV_REASON_QUOTA ? rv_failure_text(RV_FAILURE_QUOTA_EXCEEDED)
-                                                         : rv_failure_text(rv_envelope_failure(env, NULL));
+        enum rv_failure failure =
+            f->terminal_reason == RV_REASON_QUOTA ? RV_FAILURE_QUOTA_EXCEEDED : rv_envelope_failure(env, NULL);
+        t->is_quota = failure == RV_FAILURE_QUOTA_EXCEEDED;
+        end.code = rv_failure_text(failure);
         end.error = srv_reason_of_run(f->termination_reason, end.code, t->run, reason);
     }
     if (status == RV_RUN_COMPLETED)
@@ -76,6 +79,11 @@ int srv_told_end(struct srv_told *t, enum rv_run_status status, const struct rv_
 bool srv_told_break(struct srv_told *t, int code, rv_buf *out)
 {
     return t->encoder && !t->opts.is_whole && srv_tell_break(t->encoder, t->run, code, out);
+}
+
+int srv_told_http(const struct srv_told *t, enum rv_run_status status)
+{
+    return status == RV_RUN_COMPLETED || status == RV_RUN_INTERRUPTED ? 200 : t->is_quota ? 429 : 502;
 }
 
 bool srv_told_is_whole(const struct srv_told *t)

@@ -154,6 +154,14 @@ const stopped = await call(server, 'POST', '/v1/chat/completions', {model: 'boss
 equal([stopped.status, stopped.json.error.code, stopped.json.error.type, stopped.headers.get('x-should-retry')], [429, 'quota_exceeded', 'insufficient_quota', 'false'], 'a turn that a quota stops has failed')
 equal(await server.stop(), 0, 'it ends as it should')
 
+const tiny = file('tiny.yaml', 'default: free\nplans:\n  free:\n    quotas:\n      tokens: {day: 1}\n')
+file('lines/lookup.yaml', 'name: lookup\nmodels: {m: scripted:any}\nagents: [{name: boss, has_llm: true, model_role: m, prompt_key: p}]\nprompts: {p: x}\n')
+file('played/lookup.yaml', 'models: {boss: [{text: "{}"}]}\n')
+server = await serve('tiny.db', ['--quotas', tiny, '--pipelines', `${scratch}/lines`, '--scripts', `${scratch}/played`])
+const line = await call(server, 'POST', '/v1/chat/completions', {model: 'pipeline:lookup', messages: [{role: 'user', content: 'look'}]})
+equal([line.status, line.json?.error.code, line.json?.error.type, line.headers.get('x-should-retry')], [429, 'quota_exceeded', 'insufficient_quota', 'false'], 'and so has a pipeline that is asked as a model', line.text)
+equal(await server.stop(), 0, 'it ends as it should')
+
 // --- upkeep forgets keys that were revoked long ago
 const old = JSON.parse(command('keys', 'create', '--json', '--store', store, '--user', 'cy').out)
 const young = JSON.parse(command('keys', 'create', '--json', '--store', store, '--user', 'cy').out)
