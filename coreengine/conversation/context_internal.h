@@ -28,9 +28,8 @@ RV_MUST_CHECK int conversation_text_of_json(json_object *v, const char *what, co
 /** Append in one line: what would break it becomes a blank. */
 void conversation_text_line(rv_buf *out, rv_str text);
 
-/** Tells whether a model may see that member of a session's metadata. */
-bool conversation_metadata_is_shown(const char *key);
-bool conversation_metadata_has_shown(json_object *metadata); /* any of them; NULL: no */
+/** Tells whether a model may see any of a session's metadata. NULL: no. */
+bool conversation_metadata_has_shown(json_object *metadata);
 /** The part of a session's name that is shown and kept. */
 rv_str conversation_session_name_of(const struct rv_conversation *c);
 

@@ -236,7 +236,7 @@ static void write_metadata(json_object *metadata, rv_jw *w)
     rv_jw_key(w, "session_metadata");
     rv_jw_obj(w);
     json_object_object_foreach (metadata, key, value) {
-        if (conversation_metadata_is_shown(key))
+        if (rv_metadata_is_shown(key))
             rv_jw_kv_value(w, key, value);
     }
     rv_jw_obj_end(w);

@@ -206,6 +206,9 @@ void rv_conversation_write_json(const struct rv_conversation *c, rv_jw *w);
 /** A conversation of its own, with copies of everything; history is NULL. RV_E_INVALID names the member. */
 RV_MUST_CHECK int rv_conversation_read_json(json_object *json, struct rv_conversation **out, rv_err **err);
 void rv_conversation_free(struct rv_conversation *c); /* of a read one; puts history */
+/** Tells whether a model may see that member of a session's metadata, and people may change it: the others are the
+ * engine's own. */
+bool rv_metadata_is_shown(const char *key);
 
 /* --- Layer 2: what a model is told for one request only; it is not stored --- */
 /** [Context], date, time with zone, user, session, agent, session context, routing, sections: the lines of

@@ -130,7 +130,7 @@ static void write_time(rv_buf *out, int64_t now_us, int zone_minutes)
         rv_buf_printf(out, " %c%02d:%02d", zone < 0 ? '-' : '+', minutes / 60, minutes % 60);
 }
 
-bool conversation_metadata_is_shown(const char *key)
+bool rv_metadata_is_shown(const char *key)
 {
     return key[0] != '_' && strcmp(key, "routing") != 0;
 }
@@ -140,7 +140,7 @@ bool conversation_metadata_has_shown(json_object *metadata)
     if (json_object_is_type(metadata, json_type_object)) {
         json_object_object_foreach (metadata, key, value) {
             (void)value;
-            if (conversation_metadata_is_shown(key))
+            if (rv_metadata_is_shown(key))
                 return true;
         }
     }
@@ -174,7 +174,7 @@ static void write_metadata(rv_buf *out, json_object *metadata)
 
     rv_buf_putc(&shown, '{');
     json_object_object_foreach (metadata, key, value) {
-        int rc = conversation_metadata_is_shown(key) ? add_member(&shown, key, value) : 0;
+        int rc = rv_metadata_is_shown(key) ? add_member(&shown, key, value) : 0;
 
         if (rc == RV_E_LIMIT)
             n_left++;

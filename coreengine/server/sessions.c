@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "coreengine/app/app.h"
+#include "coreengine/conversation/conversation.h"
 #include "coreengine/server/handlers_internal.h"
 
 static int write_session(void *self, const struct rv_session_row *row, rv_err **err)
@@ -148,6 +149,23 @@ int srv_session_clone(struct srv_call *c, rv_err **err)
     return 0;
 }
 
+/* What the engine keeps there is not for clients: a turn would go by it. */
+static int check_metadata(struct srv_call *c, json_object *metadata, rv_err **err)
+{
+    if (!metadata)
+        return 0;
+    json_object_object_foreach (metadata, key, value) {
+        (void)value;
+        if (!rv_metadata_is_shown(key)) {
+            snprintf(c->param, sizeof c->param, "metadata.%.100s", key);
+            int rc = RV_FAIL(err, RV_E_INVALID, "metadata.%.100s belongs to the engine and cannot be changed", key);
+            rv_err_set_hint(err, "choose another name: not \"routing\", and no underscore in front");
+            return rc;
+        }
+    }
+    return 0;
+}
+
 int srv_session_change(struct srv_call *c, rv_err **err)
 {
     struct rv_session_change change = {.now_us = srv_now_us(), .metadata = rv_json_get_obj(c->body, "metadata")};
@@ -156,6 +174,8 @@ int srv_session_change(struct srv_call *c, rv_err **err)
 
     if (rc == 0)
         rc = srv_body_text(c, "status", false, &change.status, err);
+    if (rc == 0)
+        rc = check_metadata(c, change.metadata, err);
     if (rc < 0)
         return rc;
     if (!change.name && !change.metadata && !change.status)

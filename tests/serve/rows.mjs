@@ -66,6 +66,12 @@ const uncopied = await call(server, 'POST', `/sessions/${id}/clone`, {new_name: 
 check(uncopied.status >= 400 && (await get('/sessions')).length === many, 'one that is refused leaves no copy', uncopied)
 equal((await call(server, 'PATCH', `/sessions/${id}`, {name: 'Soup', metadata: {k: 1}})).json.name, 'Soup', 'it is renamed')
 equal((await call(server, 'PATCH', `/sessions/${id}`, {})).status, 400, 'a change of nothing')
+for (const own of ['routing', '_memory', '_']) {
+  const refused = await call(server, 'PATCH', `/sessions/${id}`, {name: 'Not this', metadata: {k: 2, [own]: {agent: 'x'}}})
+  equal([refused.status, refused.json.detail.startsWith(`metadata.${own} belongs to the engine`)], [400, true], `metadata.${own} is not for clients`, refused.text)
+}
+const after = await get(`/sessions/${id}`)
+equal([after.name, after.metadata], ['Soup', {k: 1}], 'and nothing of such a change is kept')
 equal((await call(server, 'DELETE', `/sessions/${id}`)).json.deleted, true, 'it is deleted')
 equal((await call(server, 'GET', `/sessions/${id}`)).status, 404, 'and gone')
 
