@@ -33,6 +33,10 @@ struct rv_chat_settings {
  */
 RV_MUST_CHECK int rv_chat_settings_read(struct rv_chat_settings *out, rv_err **err);
 
+/** Tells whether that can be the model of chats: provider:model, or a model of OpenAI. is_played: a script answers in
+ * place of models, and any provider will do. RV_E_INVALID. */
+RV_MUST_CHECK int rv_chat_check_model(const char *model, bool is_played, rv_err **err);
+
 /** The part of a session that an agent sees: as its document says, else as the settings say. */
 struct rv_history_opts rv_chat_history_opts(const struct rv_chat_settings *settings, const struct rv_agentdoc *doc);
 /** The one part that all agents of a pipeline see: what the documents of those that take part in the session agree

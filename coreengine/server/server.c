@@ -384,6 +384,9 @@ static int check_opts(const struct rv_server_opts *o, rv_err **err)
     rc = rv_app_check_folder(o->scripts, err);
     if (rc < 0)
         return RV_WRAP(err, rc, "--scripts");
+    rc = o->model ? rv_chat_check_model(o->model, o->script != NULL, err) : 0;
+    if (rc < 0)
+        return RV_WRAP(err, rc, "--model");
     rc = o->webhook ? srv_webhook_check(o->webhook, o->webhook_secret, err) : 0;
     return rc < 0 ? RV_WRAP(err, rc, "--webhook %s", o->webhook) : 0;
 }

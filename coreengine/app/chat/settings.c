@@ -3,13 +3,17 @@
 #include "coreengine/app/app_internal.h"
 #include "coreengine/app/chat.h"
 #include "coreengine/base/base.h"
+#include "coreengine/model/provider/provider.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define DEFAULT_MODEL      "openai:gpt-4.1"
 #define DEFAULT_MAX_TOKENS 4000 /* of one reply: two pages */
+#define MAX_PROVIDERS      64   /* that a hint is looked for in: there are fewer */
 #define DEFAULT_THRESHOLD  6000 /* tokens of a moment (p8-data 21) */
 
 static int get_int(const char *name, int64_t least, int64_t *inout, rv_err **err)
@@ -130,6 +134,39 @@ struct rv_history_opts rv_chat_history_opts(const struct rv_chat_settings *setti
         rv_history_compact(&o, (enum rv_compaction)doc->compaction);
     o.names_keys = rv_agentdoc_names_tool(doc, RV_LOOKUP_TOOL);
     return o;
+}
+
+int rv_chat_check_model(const char *model, bool is_played, rv_err **err)
+{
+    const char *colon = strchr(model, ':'), *names[MAX_PROVIDERS];
+    size_t n_known;
+    const struct rv_provider_info *known = rv_provider_list(&n_known);
+    char provider[RV_CONTEXT_MAX_TEXT + 1];
+
+    if (!model[0] || colon == model || (colon && !colon[1]) || strlen(model) > RV_CONTEXT_MAX_TEXT) {
+        int rc = RV_FAIL(err, RV_E_INVALID, "a model is provider:model, not \"%.100s\"", model);
+        rv_err_set_hint(err, "for example openai:gpt-4.1-mini; `reeve inspect --providers` lists the providers");
+        return rc;
+    }
+    snprintf(provider, sizeof provider, "%.*s", colon ? (int)(colon - model) : 0, model);
+    if (is_played || !colon || rv_provider_find(rv_str_of(provider)) || rv_provider_is_capability(provider))
+        return 0;
+    if (strcmp(provider, "scripted") == 0) {
+        int rc = RV_FAIL(err, RV_E_INVALID, "model \"%.100s\" is played by a script, and there is none", model);
+        rv_err_set_hint(err, "give the script with --script FILE, or name a provider and its model, such as "
+                             "openai:gpt-4.1-mini");
+        return rc;
+    }
+    int rc = RV_FAIL(err, RV_E_INVALID, "unknown provider \"%.100s\"", provider);
+    n_known = n_known < MAX_PROVIDERS ? n_known : MAX_PROVIDERS;
+    for (size_t i = 0; i < n_known; i++)
+        names[i] = known[i].name;
+    const char *near = rv_nearest(rv_str_of(provider), names, n_known);
+    if (near)
+        rv_err_set_hint(err, "did you mean \"%s%.100s\"?", near, colon);
+    else
+        rv_err_set_hint(err, "for example openai:gpt-4.1-mini; `reeve inspect --providers` lists the providers");
+    return rc;
 }
 
 /* Where another agent wants something else, it is what the settings say. */
