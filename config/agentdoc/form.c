@@ -106,13 +106,13 @@ static bool is_same(const struct rv_node *a, const struct rv_node *b)
 
 static void gather_nested(struct rv_agentdoc_reading *r, const struct rv_node *map, const struct rv_node *extra)
 {
-    if (extra->kind != RV_NODE_MAP) {
+    bool is_map = extra->kind == RV_NODE_MAP; /* else what stands beside it is still there */
+
+    if (!is_map)
         rv_keys_add_wrong_type(&r->keys, extra, "json_schema_extra", "a map");
-        return;
-    }
     for (size_t i = 0; i < map->n; i++) {
         const struct rv_node *key = map->keys[i];
-        const struct rv_node *inner = rv_node_get(extra, key->text.ptr);
+        const struct rv_node *inner = is_map ? rv_node_get(extra, key->text.ptr) : NULL;
         if (rv_str_is(key->text, "json_schema_extra"))
             continue;
         if (!inner)
@@ -120,7 +120,8 @@ static void gather_nested(struct rv_agentdoc_reading *r, const struct rv_node *m
         else if (!is_same(map->items[i], inner))
             no_effect(r, key, NULL, "the one in json_schema_extra wins: delete one of them");
     }
-    gather_flat(r, extra);
+    if (is_map)
+        gather_flat(r, extra);
 }
 
 /* --- Legacy --- */

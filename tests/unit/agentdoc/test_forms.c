@@ -201,7 +201,8 @@ static const struct {
 } errors[] = {
     {"description: d\n", "a.yaml:1:1: error: agent: name is required"},
     {"properties: {a: {}}\nmodel: m\n", "name is required"}, /* W5: nothing is guessed */
-    {"json_schema_extra: 3\nname: a\n", "json_schema_extra must be a map, not integer 3"},
+    {"json_schema_extra: 3\nname: a\ndescription: d\n",
+     "a.yaml:1:20: error: agent \"a\": json_schema_extra must be a map, not integer 3"},
     {"name: a\njson_schema: [x]\n", "json_schema must be a map, not list"},
     {"name: a\ncontent: c\njson_schema: {response_schema: []}", "response_schema must be a map, not list"},
     {"- a\n", "an agent document must be a map, not list"},
