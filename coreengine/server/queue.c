@@ -245,6 +245,8 @@ static int add_runs(struct adding *a, const char *pipeline, rv_err **err)
     struct rv_app_run run = {.app = &c->app, .loaded = &l, .mode = RV_UNSET, .store = c->store};
     a->run = &run;
     rc = srv_body_text(c, "session", false, &run.session, err);
+    if (rc == 0 && run.session && !(a->s.user && a->s.user[0])) /* else its runs are of that user */
+        rc = srv_session_check_owner(c, run.session, err);
     if (rc == 0)
         rc = srv_run_mode(c, &run.mode, err);
     if (rc == 0) /* as each firing will load it */

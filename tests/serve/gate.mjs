@@ -35,6 +35,10 @@ equal((await call(server, 'GET', '/sessions', undefined, bearer(ben))).json, [],
 const intruder = await call(server, 'POST', `/chat/${id}`, {...body, runId: 'o'}, as(all))
 equal([intruder.status, intruder.json.detail.startsWith(`session "${id}" is of user "ada" (`)], [409, true], 'an operator begins no other session of that id')
 equal((await call(server, 'POST', '/runs', {pipeline: 'hooks', input: 'hi', session: id}, bearer(all))).status, 409, 'nor does a run')
+const planned = {name: 'daily', cron: '@daily', pipeline: 'hooks', input: 'hi', session: id}
+equal((await call(server, 'POST', '/schedules', planned, bearer(all))).status, 409, 'nor do planned runs')
+equal((await call(server, 'POST', '/schedules', planned, bearer(ada))).status, 201, 'those of the user do')
+equal((await call(server, 'PUT', '/schedules/daily', planned, bearer(all))).status, 200, 'also when an operator changes them')
 const run = (await call(server, 'POST', '/runs', {pipeline: 'hooks', input: 'hi', wait: true}, bearer(ada))).json
 equal(run.result.user_id, 'ada', 'the run is hers')
 const bens = (await call(server, 'POST', '/runs', {pipeline: 'hooks', input: 'hi', wait: true}, bearer(ben))).json
