@@ -34,6 +34,11 @@ struct rv_app_clone {
 RV_MUST_CHECK int rv_app_clone_session(rv_store *store, const struct rv_store_scope *scope,
                                        const struct rv_app_clone *opts, char *id, int64_t *n_messages, rv_err **err);
 
+/** Who may act for all users sees their sessions, too; a turn or a run in one of them would begin another session of
+ * that id. RV_E_STATE: the session is of a user; RV_E_INVALID: so are several. A scope with a user is fine. */
+RV_MUST_CHECK int rv_app_check_session_owner(rv_store *store, const struct rv_store_scope *scope, const char *session,
+                                             rv_err **err);
+
 /* What it points to is borrowed for the call. */
 struct rv_app_session_search {
     const char *name;  /* part of the name, in any case of ASCII letters; NULL: any */

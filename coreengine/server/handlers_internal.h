@@ -15,8 +15,7 @@ RV_MUST_CHECK int srv_row_delete(struct srv_call *c, rv_err **err);
 RV_MUST_CHECK int srv_kind_of(const struct srv_call *c, const struct rv_kind **out, rv_err **err);
 
 /* --- sessions.c --- */
-/** Who may act for all users sees their sessions, too; a turn or a run in one of them would begin another session of
- * that id. RV_E_STATE: the session is of another user; RV_E_INVALID: so are several. */
+/** rv_app_check_session_owner() for who asks. */
 RV_MUST_CHECK int srv_session_check_owner(struct srv_call *c, const char *session, rv_err **err);
 
 /* --- find.c: rows found by what a body says --- */

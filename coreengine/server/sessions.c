@@ -201,35 +201,12 @@ int srv_session_delete(struct srv_call *c, rv_err **err)
 
 /* --- whose they are --- */
 
-static int fail_other_user(const struct rv_session_row *row, rv_err **err)
-{
-    int rc = RV_FAIL(err, RV_E_STATE, "session \"%.100s\" is of user \"%.100s\"", row->id, row->user);
-
-    rv_err_set_hint(err, "a turn is of the user who asks: use a key of that user, or X-User-Id with "
-                         "--trust-user-header");
-    return rc;
-}
-
 int srv_session_check_owner(struct srv_call *c, const char *session, rv_err **err)
 {
-    const struct rv_store_scope own = {c->app.scope.tenant, c->who.user}, *const scopes[] = {&own, &c->app.scope};
-    struct rv_session_row row;
-    rv_err *cause = NULL;
-    int rc = RV_E_NOT_FOUND;
+    int rc = rv_app_check_session_owner(c->store, &c->app.scope, session, err);
 
-    if (c->app.scope.user)
-        return 0;
-    for (size_t i = 0; i < RV_COUNT(scopes) && rc == RV_E_NOT_FOUND; i++) {
-        rv_err_free(cause);
-        cause = NULL;
-        rc = rv_store_get_session(c->store, scopes[i], session, &row, &cause);
-    }
-    if (rc < 0 && rc != RV_E_NOT_FOUND)
-        return rv_err_pass(err, cause);
-    rv_err_free(cause);
-    if (rc < 0) /* it begins */
-        return 0;
-    rc = rv_text_eq(row.user, c->who.user) ? 0 : fail_other_user(&row, err);
-    rv_session_row_fini(&row);
+    if (rc == RV_E_STATE)
+        rv_err_set_hint(err, "a turn is of the user who asks: use a key of that user, or X-User-Id with "
+                             "--trust-user-header");
     return rc;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "coreengine/app/mcp/mcp_internal.h"
+#include "coreengine/app/memory.h"
 #include "coreengine/app/models.h"
 #include "coreengine/base/base.h"
 #include "coreengine/knowledge/knowledge.h"
@@ -198,6 +199,8 @@ static int submit(const struct rv_app_mcp_at *at, const struct offer *o, struct 
         rc = rv_envelope_load(state, rv_rand_system(), rv_app_now_us(), &env, err);
     if (rc == 0)
         rc = rv_app_check_user(&at->app->scope, rv_envelope_fields(env)->user_id, err);
+    if (rc == 0 && run.session)
+        rc = rv_app_check_session_owner(at->sources->store, &at->app->scope, run.session, err);
     if (rc == 0)
         rc = rv_app_run_open(&run, err);
     if (rc == 0)
