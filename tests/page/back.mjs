@@ -39,6 +39,21 @@ await has(page, '.answer', 'It is gone.')
 await idle(page)
 clean(page, 'coming back')
 await page.own.close()
+
+// a session that is longer than the page shows: it has the last rows. The server says that there are more than there are.
+const long = await open(server)
+const session = (await call(server, 'GET', `/sessions/${id}`)).json
+await long.setRequestInterception(true)
+long.on('request', (r) => {
+  if (r.url() !== `${server.url}/sessions/${id}`) return r.continue()
+  return r.respond({contentType: 'application/json', body: JSON.stringify({...session, messages: 5002})})
+})
+await long.evaluate((to) => (location.hash = to), `#/chat/${id}`)
+await has(long, '.answer', 'It is gone.')
+equal(await text(long, '.bubble'), ['Wipe it'], 'the last messages are shown')
+await has(long, '.log', 'Earlier messages are not shown.')
+clean(long, 'a long session')
+await long.own.close()
 equal(await server.stop(), 0, 'it ends as it should')
 await browser.close()
 finish('page back')

@@ -5,7 +5,8 @@ import {h, iconButton, fill, toast, dialog} from './dom.js'
 import {questionCard, questionOf} from './questions.js'
 import {Turn} from './turn.js'
 
-const MAX_ROWS = 5000
+const MAX_ROWS = 5000 // of a conversation that is shown: its last ones
+const MOST_ROWS = 100000 // that the server gives
 const RETRY_MS = [250, 500, 1000, 2000, 4000, 8000]
 
 export const naming = new Set() // requests under way that name a session; a list that is read behind them has the names
@@ -36,12 +37,10 @@ export class Talk extends EventTarget {
   // --- what was kept
 
   async load() {
-    const path = `/sessions/${encodeURIComponent(this.id)}`
-    const session = await get(path)
+    const {session, rows} = await this.last(true)
     this.name = session.name ?? ''
     this.agent = session.agent_name || this.agent
-    const rows = await get(`${path}/messages?children=true&limit=${MAX_ROWS}`)
-    this.log.replaceChildren()
+    this.log.replaceChildren(...(session.messages > MAX_ROWS ? [h('p', {class: 'muted small'}, 'Earlier messages are not shown.')] : []))
     this.turns = []
     let turn = null
     for (const m of rows) {
@@ -55,6 +54,12 @@ export class Talk extends EventTarget {
     }
     await this.findOpen()
     this.changed()
+  }
+  async last(children) {
+    const path = `/sessions/${encodeURIComponent(this.id)}`
+    const session = await get(path)
+    const from = Math.max(1, session.messages - MAX_ROWS + 1)
+    return {session, rows: await get(`${path}/messages?children=${children}&from=${from}&limit=${MOST_ROWS}`)}
   }
   add(turn, run) {
     if (run) turn.setRun(run)
@@ -298,7 +303,7 @@ export class Talk extends EventTarget {
     })
     if (!said) return
     try {
-      const rows = turn.message ? [turn.message] : await get(`/sessions/${encodeURIComponent(this.id)}/messages?limit=${MAX_ROWS}`)
+      const rows = turn.message ? [turn.message] : (await this.last(false)).rows
       const m = rows.filter((r) => r.run_id === turn.run && r.message_type === 'assistant').at(-1)
       const body = {session_id: this.id, message_id: m?.id, trace_id: m?.trace_id, span_id: m?.span_id, name: 'user_feedback', score, source: 'user'}
       for (const key of ['label', 'comment']) if (said[key]) body[key] = said[key]
