@@ -97,6 +97,31 @@ static void check_policy_work(const struct rv_agent *a, json_object *work, struc
         SHOWN(policy));
 }
 
+/* The state of the pipeline that waits inside of the stage; NULL: none does. */
+static json_object *inside_of(json_object *work)
+{
+    return json_object_is_type(work, json_type_object) && strcmp(rv_json_text_or(work, "kind", ""), "pipeline") == 0
+               ? rv_json_get_obj(work, "state")
+               : NULL;
+}
+
+static void check_waiting(const struct rv_pipeline *p, json_object *state, struct reasons *r);
+
+static void check_inside(const struct rv_agent *a, json_object *state, struct reasons *r)
+{
+    struct reasons inside = {.text = RV_BUF_INIT((size_t)MAX_REASONS * 1024)};
+
+    if (!a->inner.pipeline) {
+        add(r, "stage \"%s\" waits inside of its pipeline, but `pipeline` is not set any more", a->name);
+        return;
+    }
+    check_position(a->inner.pipeline, rv_json_text_or(state, "current_stage", RV_STAGE_END), &inside);
+    check_waiting(a->inner.pipeline, state, &inside);
+    if (inside.n > 0)
+        add(r, "inside of stage \"%s\": %s", a->name, rv_buf_cstr(&inside.text));
+    rv_buf_fini(&inside.text);
+}
+
 static void check_suspended(const struct rv_pipeline *p, json_object *state, struct reasons *r)
 {
     json_object *all = rv_json_get_obj(state, "suspended");
@@ -108,6 +133,8 @@ static void check_suspended(const struct rv_pipeline *p, json_object *state, str
 
         if (!a) {
             add(r, "stage \"%.*s\", which has suspended work, is gone", SHOWN(name));
+        } else if (inside_of(work)) {
+            check_inside(a, inside_of(work), r);
         } else if (json_object_is_type(work, json_type_object)) {
             check_tool_work(a, work, r);
             check_policy_work(a, work, r);
@@ -115,7 +142,22 @@ static void check_suspended(const struct rv_pipeline *p, json_object *state, str
     }
 }
 
-static void check_asker(const struct rv_pipeline *p, json_object *interrupt, struct reasons *r)
+/* Was it put inside of a stage? Then it names a stage of the pipeline there, which was checked. */
+static bool is_asked_inside(json_object *state, const char *id)
+{
+    json_object *all = rv_json_get_obj(state, "suspended");
+
+    if (!all)
+        return false;
+    json_object_object_foreach (all, name, work) {
+        (void)name;
+        if (inside_of(work) && strcmp(rv_json_text_or(work, "interrupt_id", ""), id) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void check_asker(const struct rv_pipeline *p, json_object *state, json_object *interrupt, struct reasons *r)
 {
     json_object *data = rv_json_get_obj(interrupt, "data");
     const char *stage = NULL;
@@ -123,7 +165,7 @@ static void check_asker(const struct rv_pipeline *p, json_object *interrupt, str
     const char *id = rv_json_text_or(interrupt, "id", "?");
     if (!rv_json_get_text(interrupt, "stage", &stage) && !(data && rv_json_get_text(data, "stage", &stage)))
         return; /* raised by the stage the run stands at */
-    if (!stage_of(p, stage))
+    if (!stage_of(p, stage) && !is_asked_inside(state, id))
         add(r, "stage \"%.*s\", which asked interrupt \"%.*s\", is gone", SHOWN(stage), SHOWN(id));
 }
 
@@ -134,12 +176,18 @@ static void check_interrupts(const struct rv_pipeline *p, json_object *state, st
     bool is_pending = false;
 
     if (interrupt && rv_json_get_bool(state, "interrupt_pending", &is_pending) && is_pending)
-        check_asker(p, interrupt, r);
+        check_asker(p, state, interrupt, r);
     for (size_t i = 0; queue && i < json_object_array_length(queue); i++) {
         json_object *item = json_object_array_get_idx(queue, i);
         if (json_object_is_type(item, json_type_object))
-            check_asker(p, item, r);
+            check_asker(p, state, item, r);
     }
+}
+
+static void check_waiting(const struct rv_pipeline *p, json_object *state, struct reasons *r)
+{
+    check_suspended(p, state, r);
+    check_interrupts(p, state, r);
 }
 
 /* --- What is counted --- */
@@ -246,8 +294,7 @@ int rv_bundle_fits(const struct rv_pipeline *next, const rv_envelope *env, rv_er
         check_set(next, state, "active_stages", "is active", &r);
         check_set(next, state, "completed_stage_set", "is completed", &r);
         check_set(next, state, "failed_stages", "failed", &r);
-        check_suspended(next, state, &r);
-        check_interrupts(next, state, &r);
+        check_waiting(next, state, &r);
         check_bounds(next, env, &r);
         check_visits(next, env, state, &r);
         check_edges(next, env, &r);
