@@ -23,8 +23,9 @@ static const struct {
     {"40001", RV_E_TIMEOUT, PG_RETRY_RACE, NULL}, /* others were in the way */
     {"40P01", RV_E_TIMEOUT, PG_RETRY_RACE, NULL},
     {"OC0", RV_E_TIMEOUT, PG_RETRY_RACE, NULL},
-    {"23505", RV_E_INTERNAL, PG_RETRY_RACE, NULL}, /* written by another after this one had looked for it */
-    {"23503", RV_E_INTERNAL, PG_RETRY_RACE, NULL}, /* deleted by another meanwhile */
+    {"22P05", RV_E_INVALID, PG_RETRY_NOT, RV_PG_OF_UTF8}, /* a database that is not UTF-8, of an older version */
+    {"23505", RV_E_INTERNAL, PG_RETRY_RACE, NULL},        /* written by another after this one had looked for it */
+    {"23503", RV_E_INTERNAL, PG_RETRY_RACE, NULL},        /* deleted by another meanwhile */
     {NO_ROW, RV_E_INTERNAL, PG_RETRY_RACE, NULL},
     {"42P06", RV_E_IO, PG_RETRY_RACE, NULL}, /* several processes make the tables */
     {"42P07", RV_E_IO, PG_RETRY_RACE, NULL},

@@ -15,6 +15,7 @@
 #define RV_PG_NAME_ROOM    64             /* bytes of a name in PostgreSQL, with the NUL */
 #define RV_PG_WHY          300            /* bytes of the reason of a lost connection */
 #define RV_PG_STATEMENT_MS INT64_C(30000) /* for a statement, beside the locks that it waits for */
+#define RV_PG_OF_UTF8      "make a database with `createdb --encoding=UTF8 --template=template0 NAME`"
 
 /* Statements that this driver alone has, behind those of enum sql_id. */
 #define RV_PG_STATEMENTS(X)                                                                                            \

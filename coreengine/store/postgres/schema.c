@@ -305,6 +305,28 @@ static int take_steps(struct postgres *st, int64_t version, const char *const *s
     return rc < 0 ? rc : store_pg_exec(st, sql, store_pg_deadline(st), "note the schema version", err);
 }
 
+/* Every text may come: a database of another encoding would refuse some of them later, at any write. SQL_ASCII keeps
+ * bytes as they are. What has no such setting is not PostgreSQL, and knows UTF-8 alone. */
+static int check_encoding(struct postgres *st, rv_err **err)
+{
+    PGresult *res = NULL;
+    int rc = store_pg_ask(
+        st,
+        &(const struct pg_question){.sql = "SELECT coalesce(current_setting('server_encoding', true), 'UTF8')",
+                                    .n = 0,
+                                    .what = "look at the database"},
+        &res, err);
+    const char *encoding = rc == 0 && st->pq->ntuples(res) == 1 ? st->pq->getvalue(res, 0, 0) : "UTF8";
+
+    if (strcmp(encoding, "UTF8") != 0 && strcmp(encoding, "SQL_ASCII") != 0) {
+        rc = RV_FAIL(err, RV_E_INVALID, "\"%s\": the encoding of the database is %.40s, not UTF8", st->base.path,
+                     encoding);
+        rv_err_set_hint(err, RV_PG_OF_UTF8);
+    }
+    st->pq->clear(res);
+    return rc;
+}
+
 /* Other processes that create or migrate the tables at the same time wait for the row of the version or, when there is
  * none yet, fail on the name of a table. Steps over large tables take as long as they take, and so do those who wait
  * for them; keepalives find a server that is gone. */
@@ -340,7 +362,9 @@ int store_pg_bring_forward(struct postgres *st, const char *const *steps, int n_
         if (rc == 0)
             rc = compare(st, &h, n_steps, must_exist, &why);
         bool changes = rc == 1;
-        if (changes)
+        if (changes && !h.has_store)
+            rc = check_encoding(st, &why);
+        if (changes && rc >= 0)
             rc = change(st, &h, steps, n_steps, &why);
         if (rc == 0 && !changes)
             return 0;

@@ -226,6 +226,27 @@ START_TEST(tables_of_another_program_are_left_alone)
 }
 END_TEST
 
+START_TEST(a_database_that_lacks_characters_is_refused_before_a_table_is_made)
+{
+    struct world world, *w = &world;
+    rv_store *s = NULL;
+
+    world_open(w, NULL);
+    free(rv_kit_postgres_sql(w->server, "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0"));
+    const char *behind = strstr(w->url, "?");
+    rv_buf url = RV_BUF_INIT(300);
+    rv_buf_printf(&url, "postgres:///latin%s", behind);
+    for (int i = 0; i < 2; i++) /* nothing is left of the first attempt that would be taken for a store */
+        FAILS(RV_E_INVALID, "the encoding of the database is LATIN1", "--encoding=UTF8",
+              rv_store_open(rv_buf_cstr(&url), NULL, &s, &w->err));
+    FAILS(RV_E_NOT_FOUND, "no store was made", NULL,
+          rv_store_open(rv_buf_cstr(&url), &(struct rv_store_opts){.must_exist = true}, &s, &w->err));
+    free(rv_kit_postgres_sql(w->server, "DROP DATABASE latin"));
+    rv_buf_fini(&url);
+    world_close(w);
+}
+END_TEST
+
 static void *open_it(void *self)
 {
     const struct rv_store_opts opts = {.busy_ms = 30000};
@@ -268,6 +289,7 @@ Suite *schema_suite(void)
     tcase_add_test(tc, an_older_schema_comes_forward_with_what_it_holds);
     tcase_add_test(tc, a_store_that_is_not_there_is_made_by_a_writer_alone);
     tcase_add_test(tc, tables_of_another_program_are_left_alone);
+    tcase_add_test(tc, a_database_that_lacks_characters_is_refused_before_a_table_is_made);
     tcase_add_test(tc, several_that_come_first_make_one_store);
     suite_add_tcase(suite, tc);
     return suite;
