@@ -31,9 +31,9 @@ enum rv_rules {
     RV_RULES_8 = 8,   /* the start of a model's call names its provider; why a reply has no object is told */
     RV_RULES_9 = 9,   /* money of open branches and of halted runs, calls of asked agents; NULs in a quoted reply; runs
                          that wait inside of a stage hear of cancellations and denials; filters before `default` */
-    RV_RULES_10 = 10, /* hooks before calls of the client's tools; chained calls that a person would confirm; an end
-                         tells usage of open branches; an inner run that is done once more has another id; arguments
-                         that no hook has seen */
+    RV_RULES_10 = 10, /* hooks before calls of the client's tools; chained calls that a person would confirm; an
+                         end tells usage of open branches; an inner run that is done once more has another id;
+                         arguments that no hook has seen; bare names of a server's tools in plans */
     RV_RULES_LAST = RV_RULES_10,
 };
 

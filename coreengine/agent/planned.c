@@ -63,6 +63,7 @@ static int make_catalog(rv_visit *v, rv_err **err)
             .read_only = rv_tool_effect(info) == RV_EFFECT_SAFE,
             .destructive = rv_risk_needs_confirmation(rv_tool_risk(info)),
             .idempotent = rv_tool_effect(info) != RV_EFFECT_NON_IDEMPOTENT,
+            .is_full = v->shared->rules >= RV_RULES_10,
         };
     }
     if (rc == 0)

@@ -267,8 +267,11 @@ static void list_names(struct rv_plan_names *names, const struct rv_plan_tool *t
     names->n = 0;
     for (size_t i = 0; i < n; i++) {
         names->items[names->n++] = (struct name){tools[i].name, &tools[i]};
+        const char *dot = tools[i].is_full ? strchr(tools[i].name, '.') : NULL;
         if (tools[i].server)
             names->items[names->n++] = (struct name){tools[i].qualified, &tools[i]};
+        else if (dot && dot[1])
+            names->items[names->n++] = (struct name){dot + 1, &tools[i]};
     }
     qsort(names->items, names->n, sizeof *names->items, compare_names);
 }

@@ -24,6 +24,7 @@ struct rv_plan_tool {
     bool read_only, destructive, idempotent;
     bool denied;  /* by the configuration: it is dropped */
     bool is_http; /* called by HTTP: its header annotations have to be sound */
+    bool is_full; /* its server is in its name: what stands behind the first dot means it as a bare name does */
     void *owner;  /* the caller's; not looked at */
     /* Set by the catalog. */
     const char *visible;                           /* the name in prompts and plans */

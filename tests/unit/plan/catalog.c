@@ -100,6 +100,34 @@ START_TEST(names_are_unique)
 }
 END_TEST
 
+/* The tools of a stage have their server in their names. */
+START_TEST(bare_names_of_full_ones)
+{
+    static const struct rv_plan_tool tools[] = {
+        {.name = "a.put", .is_full = true},  {.name = "a.find", .is_full = true},
+        {.name = "b.find", .is_full = true}, {.name = "look", .is_full = true},
+        {.name = "c.look", .is_full = true}, {.name = "c.v.get", .is_full = true},
+        {.name = "dot.", .is_full = true},   {.name = "old.one"}};
+    rv_plan_catalog *c = NULL;
+    size_t n = 9;
+
+    ck_assert_int_eq(rv_plan_catalog_new(tools, RV_COUNT(tools), &c, NULL), 0);
+    ck_assert_uint_eq(c->n, RV_COUNT(tools));
+    for (size_t i = 0; i < c->n; i++)
+        ck_assert_str_eq(c->tools[i].visible, c->tools[i].name);
+    ck_assert_str_eq(rv_plan_find(c, RV_STR_LIT("put"), &n)->name, "a.put");
+    ck_assert_str_eq(rv_plan_find(c, RV_STR_LIT("v.get"), NULL)->name, "c.v.get");
+    ck_assert_str_eq(rv_plan_find(c, RV_STR_LIT("look"), NULL)->name, "look");
+    ck_assert_ptr_null(rv_plan_find(c, RV_STR_LIT("find"), &n));
+    ck_assert_uint_eq(n, 2);
+    ck_assert_str_eq(rv_plan_candidate_at(c, RV_STR_LIT("find"), 1)->qualified, "b.find");
+    ck_assert_ptr_null(rv_plan_find(c, RV_STR_LIT("get"), NULL));
+    ck_assert_ptr_null(rv_plan_find(c, RV_STR_LIT(""), NULL));
+    ck_assert_ptr_null(rv_plan_find(c, RV_STR_LIT("one"), NULL));
+    rv_plan_catalog_free(c);
+}
+END_TEST
+
 /* Proves plan.G4: tools are sorted by the name that plans use, in the order of bytes */
 START_TEST(sorted_by_bytes)
 {
@@ -260,6 +288,7 @@ TCase *catalog_case(void)
     tcase_add_test(tc, schemas_of_others_have_notes);
     tcase_add_loop_test(tc, header_annotations, 0, 9);
     tcase_add_test(tc, names_are_unique);
+    tcase_add_test(tc, bare_names_of_full_ones);
     tcase_add_test(tc, sorted_by_bytes);
     tcase_add_test(tc, schema_of_plans);
     tcase_add_test(tc, planner_is_told_the_rules);
