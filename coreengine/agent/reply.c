@@ -180,6 +180,9 @@ static int begin_calls(rv_visit *v, const struct rv_event *ev, json_object *call
 /* The model called tools that it was not offered: the attempt failed. */
 static int unoffered_calls(rv_visit *v, json_object *calls, struct rv_effects *out, rv_err **err)
 {
+    bool answers = v->planned && v->shared->rules >= RV_RULES_10;
+    const char *why = answers ? " where it has to answer: say in the prompt that an answer calls no tool"
+                              : ", and the stage offers none: set has_tools and allowed_tools";
     rv_buf names = RV_BUF_INIT(2 * NAMES_MAX);
     rv_err *cause = NULL;
 
@@ -189,10 +192,8 @@ static int unoffered_calls(rv_visit *v, json_object *calls, struct rv_effects *o
     }
     int rc = rv_buf_check(&names, "names of tools", &cause);
     if (rc == 0)
-        rc = RV_FAIL(&cause, RV_E_PARSE,
-                     "agent \"%s\": the model asked for tools (%s), and the stage offers none: set has_tools and "
-                     "allowed_tools",
-                     v->agent->name, rv_buf_cstr(&names));
+        rc = RV_FAIL(&cause, RV_E_PARSE, "agent \"%s\": the model asked for tools (%s)%s", v->agent->name,
+                     rv_buf_cstr(&names), why);
     RV_IGNORE(rc, "the error carries it");
     rv_buf_fini(&names);
     return attempt_failed(v, rv_error_llm, true, cause, out, err);
