@@ -33,7 +33,8 @@ enum rv_rules {
                          that wait inside of a stage hear of cancellations and denials; filters before `default` */
     RV_RULES_10 = 10, /* hooks before calls of the client's tools; chained calls that a person would confirm; an
                          end tells usage of open branches; an inner run that is done once more has another id;
-                         arguments that no hook has seen; bare names of a server's tools in plans */
+                         arguments that no hook has seen; bare names of a server's tools in plans; words beside
+                         calls that cannot be read, where hooks look at replies, are not kept */
     RV_RULES_LAST = RV_RULES_10,
 };
 

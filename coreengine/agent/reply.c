@@ -516,12 +516,13 @@ static int judge(rv_visit *v, const struct heard_reply *heard, int rc, rv_err *c
     return rc;
 }
 
-/* What was said is the visit's. Takes cause when memory is short. */
-static int hear(rv_visit *v, const struct rv_event *ev, json_object *calls, rv_err *cause, rv_err **err)
+/* What was said is the visit's. unseen: no hook will look at it, so people do not see it. Takes cause when memory is
+ * short. */
+static int hear(rv_visit *v, const struct rv_event *ev, json_object *calls, bool unseen, rv_err *cause, rv_err **err)
 {
     if (ev->failed && !is_guarded(v))
         rv_buf_add_str(&v->partial, ev->reply);
-    if (!ev->failed && !(v->planned && v->planned->part == PLANNED_PLAN))
+    if (!ev->failed && !unseen && !(v->planned && v->planned->part == PLANNED_PLAN))
         agent_visible_own(v, ev->reply, calls != NULL);
     v->model.finish = ev->failed ? RV_UNSET : ev->llm.finish;
     if (v->partial.rc == RV_E_NOMEM || v->model.visible.rc == RV_E_NOMEM) {
@@ -538,7 +539,7 @@ int agent_reply_take(rv_visit *v, const struct rv_event *ev, struct rv_effects *
 {
     json_object *calls = NULL;
     rv_err *cause = NULL;
-    int rc = agent_messages_read_calls(ev, &calls, &cause), heard = hear(v, ev, calls, cause, err);
+    int rc = agent_messages_read_calls(ev, &calls, &cause), heard = hear(v, ev, calls, false, cause, err);
 
     return heard < 0 ? heard : judge(v, &(const struct heard_reply){.ev = ev, .calls = calls}, rc, cause, out, err);
 }
@@ -557,7 +558,8 @@ int visit_llm_done(rv_visit *v, const struct rv_event *ev, struct rv_effects *ou
         json_object_put(calls);
         return money_within_limits(v, &rc, err) ? agent_model_hooks_after(v, ev, out, err) : rc;
     }
-    int heard = hear(v, ev, calls, cause, err);
+    bool unseen = is_guarded(v) && v->shared->rules >= RV_RULES_10; /* its calls or its text cannot be read */
+    int heard = hear(v, ev, calls, unseen, cause, err);
     if (heard < 0)
         return heard;
     emit_reply(v, ev, calls, spent, out);

@@ -159,7 +159,7 @@ END_TEST
 struct told {
     enum rv_event_kind kind;
     int64_t call_id;
-    const char *reply, *fails; /* NULL: it does not */
+    const char *reply, *fails, *calls; /* fails NULL: it does not; calls NULL: none */
 };
 
 static const struct {
@@ -168,30 +168,38 @@ static const struct {
     const char *has, *has_not; /* of the rows */
 } turns[] = {
     {"after_model: x.h",
-     {{RV_EVENT_START, 0, NULL, NULL},
-      {RV_EVENT_LLM_DONE, 1, "a secret", NULL},
-      {RV_EVENT_HOOK_DONE, 2, "{'action':'replace','reply':{'text':'clean'}}", NULL}},
+     {{RV_EVENT_START, 0, NULL, NULL, NULL},
+      {RV_EVENT_LLM_DONE, 1, "a secret", NULL, NULL},
+      {RV_EVENT_HOOK_DONE, 2, "{'action':'replace','reply':{'text':'clean'}}", NULL, NULL}},
      "\"content\":\"clean\"",
      "a secret"},
     {"after_model: x.h",
-     {{RV_EVENT_START, 0, NULL, NULL},
-      {RV_EVENT_LLM_DONE, 1, "a secret", NULL},
-      {RV_EVENT_HOOK_DONE, 2, "{'action':'block','reason':'no'}", NULL}},
+     {{RV_EVENT_START, 0, NULL, NULL, NULL},
+      {RV_EVENT_LLM_DONE, 1, "a secret", NULL, NULL},
+      {RV_EVENT_HOOK_DONE, 2, "{'action':'block','reason':'no'}", NULL, NULL}},
      "PolicyError",
      "a secret"},
     {"after_model: x.h",
-     {{RV_EVENT_START, 0, NULL, NULL}, {RV_EVENT_LLM_DONE, 1, "a secret", "the line is down"}},
+     {{RV_EVENT_START, 0, NULL, NULL, NULL}, {RV_EVENT_LLM_DONE, 1, "a secret", "the line is down", NULL}},
      "the line is down",
      "a secret"},
     {"after_model: x.h",
-     {{RV_EVENT_START, 0, NULL, NULL}, {RV_EVENT_CANCEL, 0, "[{'call_id':1,'text':'a secret'}]", NULL}},
+     {{RV_EVENT_START, 0, NULL, NULL, NULL}, {RV_EVENT_CANCEL, 0, "[{'call_id':1,'text':'a secret'}]", NULL, NULL}},
      "cancelled",
      "a secret"},
+    {"max_retries: 0, after_model: x.h",
+     {{RV_EVENT_START, 0, NULL, NULL, NULL}, {RV_EVENT_LLM_DONE, 1, "a secret", NULL, "[7]"}},
+     "tool calls are no list",
+     "a secret"},
     {"before_model: x.h",
-     {{RV_EVENT_START, 0, NULL, NULL}, {RV_EVENT_HOOK_DONE, 1, "{'action':'answer','reply':{'text':'clean'}}", NULL}},
+     {{RV_EVENT_START, 0, NULL, NULL, NULL},
+      {RV_EVENT_HOOK_DONE, 1, "{'action':'answer','reply':{'text':'clean'}}", NULL, NULL}},
      "\"content\":\"clean\"",
      "openai:x"},
-    {"before_tool: x.h", {{RV_EVENT_START, 0, NULL, NULL}, {RV_EVENT_LLM_DONE, 1, "so", NULL}}, "openai:x", "a secret"},
+    {"before_tool: x.h",
+     {{RV_EVENT_START, 0, NULL, NULL, NULL}, {RV_EVENT_LLM_DONE, 1, "so", NULL, NULL}},
+     "openai:x",
+     "a secret"},
 };
 
 /* The rows of a session have what hooks let pass: no words that they changed or never saw, and no model that was not
@@ -215,13 +223,14 @@ START_TEST(what_hooks_keep_back_is_not_kept)
         rv_buf reply = RV_BUF_INIT(1000);
         for (const char *p = t->reply; p && *p; p++)
             rv_buf_putc(&reply, *p == '\'' ? '"' : *p);
-        const struct rv_event ev = {.kind = t->kind,
-                                    .now_us = DRIVE_T0 + (int64_t)i,
-                                    .call_id = t->call_id,
-                                    .reply = rv_buf_str(&reply),
-                                    .failed = t->fails != NULL,
-                                    .error = rv_str_of(t->fails ? t->fails : ""),
-                                    .llm = RV_LLM_ANSWER_NONE};
+        struct rv_event ev = {.kind = t->kind,
+                              .now_us = DRIVE_T0 + (int64_t)i,
+                              .call_id = t->call_id,
+                              .reply = rv_buf_str(&reply),
+                              .failed = t->fails != NULL,
+                              .error = rv_str_of(t->fails ? t->fails : ""),
+                              .llm = RV_LLM_ANSWER_NONE};
+        ev.llm.tool_calls = rv_str_of(t->calls ? t->calls : "");
         ck_assert_int_eq(rv_run_step(run, &ev, &fx, NULL), 0);
         for (size_t k = 0; k < fx.n; k++)
             if (fx.items[k].kind == RV_EFFECT_KEEP) {
