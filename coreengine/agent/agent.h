@@ -34,7 +34,8 @@ enum rv_rules {
     RV_RULES_10 = 10, /* hooks before calls of the client's tools; chained calls that a person would confirm; an
                          end tells usage of open branches; an inner run that is done once more has another id;
                          arguments that no hook has seen; bare names of a server's tools in plans; words beside
-                         calls that cannot be read, where hooks look at replies, are not kept */
+                         calls that cannot be read, where hooks look at replies, are not kept; answers in
+                         branches go inside */
     RV_RULES_LAST = RV_RULES_10,
 };
 

@@ -185,16 +185,28 @@ static int take(rv_run *run, struct branch *b, struct rv_interrupt in, const str
     return 0;
 }
 
+/* The stage of a question that was put inside of it goes on with the answer, which leads on inside: its words and the
+ * stage that they name are those of the pipeline there. The run hears of a denial before. */
+static bool goes_inside(const rv_run *run, const struct branch *b, const struct rv_interrupt *in,
+                        const struct rv_response *r)
+{
+    bool denies = in->kind == RV_INTERRUPT_CONFIRMATION && r->has_approved && !r->approved;
+
+    return run->shared.rules >= RV_RULES_10 && !denies && !r->cancelled &&
+           rv_visit_asks_inside(&run->shared, b->env, in);
+}
+
 int questions_answer(rv_run *run, const struct rv_response *r, struct rv_effects *out, rv_err **err)
 {
     struct branch *b = find(run, r->interrupt_id);
     struct rv_interrupt in = rv_envelope_interrupt(b->env);
+    bool is_inside = goes_inside(run, b, &in, r);
 
     json_object *data =
         json_object_get(in.data); /* resolving the question keeps its data, a change of the branch may free it */
     in.data = data;
     int rc = rv_envelope_resolve(b->env, r, out->now_us, err);
-    if (rc == 0)
+    if (rc == 0 && !is_inside)
         rc = take(run, b, in, r, out, err);
     json_object_put(data);
     if (rc == 0 && !run->finished)

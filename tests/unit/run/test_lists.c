@@ -159,6 +159,36 @@ START_TEST(work_that_is_done_again_has_other_keys_and_other_questions)
 }
 END_TEST
 
+/* --- a stage inside has the name of the stage around it --- */
+
+static const char named[] =
+    "name: i\nagents:\n"
+    "  - {name: s, set: {v: 1}, routing_rules: [{condition: v, value: 1, target: confirmation}], default_next: r}\n"
+    "  - {name: r, set: {v: 2}}\n";
+static const char *const same_names[] = {
+    "name: t\nagents:\n  - {name: s, pipeline: inner.yaml}\n",
+    "name: t\nagents:\n  - {name: f, set: {v: 1}, default_next: [s, b]}\n"
+    "  - {name: s, pipeline: inner.yaml, default_next: j}\n  - {name: b, set: {v: 1}, default_next: j}\n"
+    "  - {name: j, join: all, set: {v: 1}}\n",
+};
+
+START_TEST(an_approval_is_for_the_stage_inside_that_asked)
+{
+    const struct rv_response yes = {.has_approved = true, .approved = true};
+    json_object *files = json_object_new_object();
+
+    json_object_object_add(files, "inner.yaml", json_object_new_string(named));
+    struct drive *d = drive_new_of(same_names[_i], files, NULL, 0);
+    json_object_put(files);
+    drive_envelope(d, NULL);
+    ck_assert_int_eq(drive_run(d), RV_RUN_INTERRUPTED);
+    ck_assert_int_eq(drive_go_on(d, &yes, NULL), 0);
+    ck_assert_int_eq(rv_run_status(d->run), RV_RUN_COMPLETED);
+    ck_assert_str_eq(drive_state(d, "outputs.s.r.v"), "2");
+    drive_free(d);
+}
+END_TEST
+
 TCase *lists_case(void)
 {
     TCase *tc = tcase_create("lists");
@@ -166,5 +196,6 @@ TCase *lists_case(void)
     tcase_add_loop_test(tc, an_outcome_does_not_depend_on_the_order_of_answers, 0, RV_COUNT(pipelines));
     tcase_add_loop_test(tc, what_a_model_sends_as_a_list_fails_the_stage_at_worst, 0, RV_COUNT(hostile));
     tcase_add_loop_test(tc, work_that_is_done_again_has_other_keys_and_other_questions, 0, N_REPEATING);
+    tcase_add_loop_test(tc, an_approval_is_for_the_stage_inside_that_asked, 0, RV_COUNT(same_names));
     return tc;
 }
