@@ -506,40 +506,31 @@ int rv_store_check(rv_store *s, rv_err **err)
     return rc != 0 ? rc : leave(s, store_upkeep_check(s->sql, err), err);
 }
 
-/* For a database whose pages cannot be copied. A backup that failed is deleted. */
-static int back_up_rows(rv_store *s, const char *path, rv_err **err)
+/* A backup is named as any store is. */
+static int find_backup(const char *url, const char **path, rv_err **err)
 {
-    const struct rv_store_copy_opts opts = {.is_backup = true};
-    const struct rv_store_opts opening = {.must_exist = true};
-    struct rv_store_copied *out = calloc(1, sizeof *out);
-    struct sql_store *to = NULL;
-    int rc = out ? sqlite_make(path, err) : RV_FAIL(err, RV_E_NOMEM, "back up to \"%s\"", path);
+    enum store_kind kind = STORE_FILE;
+    int rc = check_open(url, &(const struct rv_store_opts){0}, err);
 
-    if (rc == 0) {
-        rc = sqlite_open(path, &opening, &to, err);
-        if (rc == 0) {
-            rc = store_copy_rows(s->sql, to, &opts, out, err);
-            sql_close(to);
-        }
-        if (rc < 0)
-            sqlite_remove(path);
-    }
-    free(out);
-    return rc;
+    if (rc == 0)
+        rc = kind_of(url, &kind, path, err);
+    if (rc < 0 || kind == STORE_FILE)
+        return rc;
+    RV_FAIL(err, RV_E_INVALID, "a backup is a file, not %s", kind == STORE_POSTGRES ? "a database" : "memory");
+    rv_err_set_hint(err, "name a file; `reeve store copy` copies a store into a database");
+    return RV_E_INVALID;
 }
 
-int rv_store_backup(rv_store *s, const char *path, rv_err **err)
+int rv_store_backup(rv_store *s, const char *url, rv_err **err)
 {
-    int rc;
+    const char *path = NULL;
+    int rc = find_backup(url, &path, err);
 
-    if (!path || !*path)
-        return RV_FAIL(err, RV_E_INVALID, "backup of store \"%s\": no file given", s->url);
-    if (strnlen(path, RV_STORE_MAX_URL + 1) > RV_STORE_MAX_URL)
-        return RV_FAIL(err, RV_E_LIMIT, "backup to \"%.40s...\": a name of more than %d bytes", path, RV_STORE_MAX_URL);
-    rc = enter_alone(s, "backup", err);
+    if (rc == 0)
+        rc = enter_alone(s, "backup", err);
     if (rc != 0)
         return rc;
-    rc = s->sql->driver->backup ? s->sql->driver->backup(s->sql, path, err) : back_up_rows(s, path, err);
+    rc = s->sql->driver->backup ? s->sql->driver->backup(s->sql, path, err) : store_upkeep_back_up(s->sql, path, err);
     return leave(s, rc, err);
 }
 

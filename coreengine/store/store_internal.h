@@ -153,6 +153,8 @@ RV_MUST_CHECK int store_rate_read(struct sql_store *st, rv_sql_stmt *stmt, int f
 RV_MUST_CHECK int store_upkeep_stats(struct sql_store *st, struct rv_store_stats *out, rv_err **err);
 RV_MUST_CHECK int store_upkeep_sweep(struct sql_store *st, int64_t now_us, int64_t grace_us, int64_t *freed,
                                      rv_err **err);
+/* Of a database whose pages cannot be copied, into a new file of SQLite; a backup that failed is deleted. */
+RV_MUST_CHECK int store_upkeep_back_up(struct sql_store *from, const char *path, rv_err **err);
 
 /* What a check of the store found. */
 #define RV_REPORT_BYTES 3500 /* an error's text has room for that; the count says how much more there is */

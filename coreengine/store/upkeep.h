@@ -20,8 +20,9 @@ RV_MUST_CHECK int rv_store_sweep(rv_store *s, int64_t now_us, int64_t grace_us, 
 /** Check the whole store: pages, indexes, hashes of blobs, gapless journals and sessions, sums of tokens, checksums of
  *  schemas. RV_E_INVALID lists the faults. */
 RV_MUST_CHECK int rv_store_check(rv_store *s, rv_err **err);
-/** A consistent copy, as a file of SQLite, while others go on writing; the file must not exist. */
-RV_MUST_CHECK int rv_store_backup(rv_store *s, const char *path, rv_err **err);
+/** A consistent copy, as a file of SQLite, while others go on writing; the file must not exist. Named by a path or
+ *  "sqlite:PATH". */
+RV_MUST_CHECK int rv_store_backup(rv_store *s, const char *url, rv_err **err);
 
 /* --- Copying --- */
 #define RV_STORE_MAX_TABLES 32 /* of a database; the schema has fewer */

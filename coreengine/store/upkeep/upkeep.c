@@ -1,10 +1,12 @@
 /* Upkeep in every database: rows counted, and what nothing needs any more deleted, a little at a time. upkeep/check.c
  * looks for damage. */
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "coreengine/store/sql/driver_internal.h"
 #include "coreengine/store/store_internal.h"
+#include "coreengine/store/upkeep.h"
 
 #define KEEP_DELETED_US (30 * RV_US_PER_DAY) /* entities stay so long after their deletion */
 #define MAX_PROBLEMS    100  /* that a check lists: a person reads the first ones first; further ones are counted */
@@ -201,4 +203,25 @@ int store_upkeep_sweep(struct sql_store *st, int64_t now_us, int64_t grace_us, i
     after = st->driver->size(st);
     *freed = before > after ? before - after : 0;
     return 0;
+}
+
+int store_upkeep_back_up(struct sql_store *from, const char *path, rv_err **err)
+{
+    const struct rv_store_copy_opts opts = {.is_backup = true};
+    const struct rv_store_opts opening = {.must_exist = true};
+    struct rv_store_copied *out = calloc(1, sizeof *out);
+    struct sql_store *to = NULL;
+    int rc = out ? sqlite_make(path, err) : RV_FAIL(err, RV_E_NOMEM, "back up to \"%s\"", path);
+
+    if (rc == 0) {
+        rc = sqlite_open(path, &opening, &to, err);
+        if (rc == 0) {
+            rc = store_copy_rows(from, to, &opts, out, err);
+            sql_close(to);
+        }
+        if (rc < 0)
+            sqlite_remove(path);
+    }
+    free(out);
+    return rc;
 }

@@ -306,6 +306,27 @@ START_TEST(a_backup_is_a_store_of_its_own)
 }
 END_TEST
 
+START_TEST(a_backup_is_named_as_a_store_is)
+{
+    struct world world, *w = &world;
+    rv_store *copy = NULL;
+
+    world_open(w, _i);
+    char *path = rv_kit_path(w->dir, "named.db");
+    rv_buf url = RV_BUF_INIT(1000);
+    rv_buf_printf(&url, "sqlite:%s", path);
+    OK(rv_store_backup(w->s, rv_buf_cstr(&url), &w->err));
+    OK(rv_store_open(path, &(struct rv_store_opts){.must_exist = true}, &copy, &w->err));
+    rv_store_close(copy);
+    SAYS(RV_E_INVALID, "a backup is a file, not a database", rv_store_backup(w->s, "postgres:///elsewhere", &w->err));
+    SAYS(RV_E_INVALID, "a backup is a file, not memory", rv_store_backup(w->s, "memory:", &w->err));
+    SAYS(RV_E_INVALID, "no store of kind \"mysql\"", rv_store_backup(w->s, "mysql://x/y", &w->err));
+    rv_buf_fini(&url);
+    free(path);
+    world_close(w);
+}
+END_TEST
+
 Suite *values_suite(void)
 {
     Suite *suite = suite_create("values");
@@ -323,6 +344,7 @@ Suite *values_suite(void)
     ADD(tc, the_newest_snapshot_is_kept);
     ADD(tc, stats_count_what_is_there);
     ADD(tc, a_backup_is_a_store_of_its_own);
+    ADD(tc, a_backup_is_named_as_a_store_is);
     suite_add_tcase(suite, tc);
     return suite;
 }
