@@ -185,8 +185,8 @@ static int take(rv_run *run, struct branch *b, struct rv_interrupt in, const str
     return 0;
 }
 
-/* The stage of a question that was put inside of it goes on with the answer, which leads on inside: its words and the
- * stage that they name are those of the pipeline there. The run hears of a denial before. */
+/* A stage inside of which the question was put goes on with the answer, which leads on inside: its words and the stage
+ * that they name are those of the pipeline there. The run hears of a denial before. */
 static bool goes_inside(const rv_run *run, const struct branch *b, const struct rv_interrupt *in,
                         const struct rv_response *r)
 {

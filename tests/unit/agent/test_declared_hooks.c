@@ -189,7 +189,7 @@ static const struct {
      "a secret"},
     {"max_retries: 0, after_model: x.h",
      {{RV_EVENT_START, 0, NULL, NULL, NULL}, {RV_EVENT_LLM_DONE, 1, "a secret", NULL, "[7]"}},
-     "tool calls are no list",
+     "list of at most",
      "a secret"},
     {"before_model: x.h",
      {{RV_EVENT_START, 0, NULL, NULL, NULL},
