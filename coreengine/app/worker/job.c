@@ -4,7 +4,7 @@
 
 #include "coreengine/app/worker/hook_internal.h"
 
-#define MAX_BACK 5 /* claims that a store which cannot be reached does not make failures: the task may be at fault */
+#define MAX_BACK 5 /* claims that such an end does not make failures: the task may be at fault */
 
 void app_work_list_init(struct work_list *l)
 {
@@ -62,6 +62,11 @@ enum work_end app_work_end_of(const struct work_job *j, int rc)
     if (rc == RV_E_INVALID && j->answers)
         return WORK_FATAL;
     return app_work_may_pass(rc) && j->task.attempt <= MAX_BACK ? WORK_BACK : WORK_FAILED;
+}
+
+enum work_end app_work_end_of_run(const struct work_job *j, int rc)
+{
+    return rc == RV_E_STATE && j->task.attempt <= MAX_BACK ? WORK_BACK : app_work_end_of(j, rc);
 }
 
 void app_work_not_done(struct work_job *j, const char *text)

@@ -217,7 +217,7 @@ static void on_ended(void *self, rv_exec *x, int rc, const rv_err *err)
     } else {
         rv_buf_clear(&j->error);
         rv_err_write_chain(err, &j->error);
-        j->end = app_work_end_of(j, rc);
+        j->end = app_work_end_of_run(j, rc);
     }
     j->exec = NULL;
     rv_exec_free(x);

@@ -125,6 +125,9 @@ void app_work_fail(struct work_job *j, enum work_end end, rv_err *err);
 bool app_work_may_pass(int rc);
 /** How it ends when its run stops with an error: a store that cannot be reached is not a failure of the task. */
 enum work_end app_work_end_of(const struct work_job *j, int rc);
+/** The same of a run that had begun: one that another process took over since is not a failure either; what it comes to
+ * is told there. */
+enum work_end app_work_end_of_run(const struct work_job *j, int rc);
 /** Its run is over and did not do it: this attempt failed by that text. */
 void app_work_not_done(struct work_job *j, const char *text);
 /** It ends as done, with {"status": "ok", "run": ID, "run_status": status}. */
