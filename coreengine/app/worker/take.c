@@ -84,10 +84,12 @@ static void wait_for_run(struct work_job *j, const struct rv_run_row *row)
 /* When its owner dies, a sweep finds the run; not that of a handler, whose task needs its result, too. */
 static void leave_to_owner(struct work_job *j, const struct rv_run_row *row)
 {
-    if (j->payload.has_answer || j->handler)
+    if (j->payload.has_answer || j->handler) {
         wait_for_run(j, row);
-    else
+    } else {
         app_work_done(j, "elsewhere");
+        rv_buf_puts(&j->error, "under way elsewhere"); /* for the line that people read */
+    }
 }
 
 static int judge(struct work_taker *t, struct work_job *j, const struct rv_run_row *row, rv_err **err)
