@@ -76,17 +76,23 @@ static int write_tools(const struct rv_wire_target *t, json_object *tools, json_
 
 /* --- tools of before --- */
 
-static int add_called(json_object *message, json_object *names, rv_err **err)
+/* By the names that are sent: two of them may be the same, which a request may have once. */
+static int add_called(const struct rv_wire_target *t, json_object *message, json_object *names, rv_err **err)
 {
+    char text[WIRE_MAX_TOOL_NAME], key[WIRE_MAX_TOOL_NAME + 1];
     json_object *calls = json_object_is_type(message, json_type_object) ? rv_json_get_arr(message, "tool_calls") : NULL;
     size_t n = calls ? json_object_array_length(calls) : 0;
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < n; i++) {
         json_object *call = json_object_array_get_idx(calls, i), *name = NULL;
-        if (json_object_is_type(call, json_type_object) && json_object_object_get_ex(call, "name", &name) &&
-            json_object_is_type(name, json_type_string))
-            rc = rv_json_set_ref(names, json_object_get_string(name), name, err);
+        if (!json_object_is_type(call, json_type_object) || !json_object_object_get_ex(call, "name", &name) ||
+            !json_object_is_type(name, json_type_string))
+            continue;
+        rv_str sent = wire_tool_name(t, NULL, rv_json_str(name), text);
+        memcpy(key, sent.ptr, sent.len);
+        key[sent.len] = '\0';
+        rc = rv_json_set_ref(names, key, name, err);
     }
     return rc;
 }
@@ -97,13 +103,12 @@ static int write_tools_of_before(const struct rv_wire_target *t, json_object *re
 {
     static const char *const lists[] = {"examples", "history", "turns"};
     json_object *names = json_object_new_object();
-    char sent[WIRE_MAX_TOOL_NAME];
     int rc = names ? 0 : RV_FAIL(err, RV_E_NOMEM, "no memory for names of tools");
 
     for (size_t l = 0; l < RV_COUNT(lists); l++) {
         json_object *list = rv_json_get_arr(request, lists[l]);
         for (size_t i = 0; rc == 0 && list && i < json_object_array_length(list); i++)
-            rc = add_called(json_object_array_get_idx(list, i), names, err);
+            rc = add_called(t, json_object_array_get_idx(list, i), names, err);
     }
     if (rc == 0 && json_object_object_length(names) > 0 && !wire_body_has_extra(t, "tool_choice")) {
         rv_jw_key(w, "tool_choice");
@@ -117,7 +122,7 @@ static int write_tools_of_before(const struct rv_wire_target *t, json_object *re
         json_object_object_foreach (names, name, value) {
             (void)value;
             if (rc == 0)
-                rc = write_tool(wire_tool_name(t, NULL, rv_str_of(name), sent), (rv_str){NULL, 0}, NULL, w, err);
+                rc = write_tool(rv_str_of(name), (rv_str){NULL, 0}, NULL, w, err);
         }
         rv_jw_arr_end(w);
     }

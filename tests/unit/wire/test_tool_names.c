@@ -153,6 +153,30 @@ START_TEST(names_are_said_as_a_provider_takes_them)
 }
 END_TEST
 
+/* Without tools a conversation lists those that were called before: each name once, as its calls have it. */
+START_TEST(tools_of_before_are_listed_once)
+{
+    static const char *const names[] = {"a.b", "a_b", "s.put"};
+    rv_buf text = RV_BUF_INIT(1 << 20);
+
+    rv_buf_puts(&text, "{'prompt':'go','options':{},'turns':[");
+    for (size_t i = 0; i < RV_COUNT(names); i++)
+        rv_buf_printf(&text,
+                      "%s{'role':'assistant','content':'','tool_calls':[{'id':'c%zu','name':'%s','arguments':'{}'}]},"
+                      "{'role':'tool','tool_call_id':'c%zu','name':'%s','content':'x'}",
+                      i ? "," : "", i, names[i], i, names[i]);
+    rv_buf_puts(&text, "]}");
+    json_object *request = rv_kit_json(rv_buf_cstr(&text)), *body = body_of(&targets[1], request);
+    json_object *tools = rv_json_get_arr(body, "tools");
+    ck_assert_uint_eq(tools ? json_object_array_length(tools) : 0, 2);
+    ck_assert_str_eq(sent_name(body, 0), "a_b");
+    ck_assert_str_eq(sent_name(body, 1), "s_put");
+    json_object_put(body);
+    json_object_put(request);
+    rv_buf_fini(&text);
+}
+END_TEST
+
 static unsigned pick(uint64_t *state, unsigned n)
 {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
@@ -202,6 +226,7 @@ TCase *tool_names_case(void)
     TCase *tc = tcase_create("tool_names");
 
     tcase_add_test(tc, names_are_said_as_a_provider_takes_them);
+    tcase_add_test(tc, tools_of_before_are_listed_once);
     tcase_add_loop_test(tc, names_of_any_tools_go_and_come, 0, 2);
     return tc;
 }
