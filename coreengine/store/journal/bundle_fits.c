@@ -186,7 +186,15 @@ static void check_interrupts(const struct rv_pipeline *p, json_object *state, st
 
 static void check_waiting(const struct rv_pipeline *p, json_object *state, struct reasons *r)
 {
+    json_object *branches = rv_json_get_arr(state, "branches");
+
     check_suspended(p, state, r);
+    for (size_t i = 0; branches && i < json_object_array_length(branches); i++) {
+        json_object *branch = json_object_array_get_idx(branches, i);
+        json_object *own = json_object_is_type(branch, json_type_object) ? rv_json_get_obj(branch, "own") : NULL;
+        if (own)
+            check_suspended(p, own, r);
+    }
     check_interrupts(p, state, r);
 }
 
