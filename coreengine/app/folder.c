@@ -1,5 +1,6 @@
 /* A folder of pipelines that clients may run, by the names of their files. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -79,13 +80,14 @@ static int read_names(const char *folder, struct names *names, rv_err **err)
 {
     DIR *dir = opendir(folder);
     const struct dirent *entry = NULL;
+    struct stat st;
 
     if (!dir)
         return fail_open(folder, errno, err);
     int rc;
     do {
         rc = rv_folder_next(dir, folder, &entry, err);
-        if (rc == 0 && entry)
+        if (rc == 0 && entry && (fstatat(dirfd(dir), entry->d_name, &st, 0) != 0 || S_ISREG(st.st_mode)))
             rc = add_name(names, folder, entry->d_name, err);
     } while (rc == 0 && entry);
     closedir(dir);

@@ -46,13 +46,17 @@ static int add_folder(struct rv_cli_files *files, const char *path, rv_err **err
     DIR *dir = opendir(path);
     size_t first = files->n;
     const struct dirent *entry;
+    struct stat st;
     int rc = 0;
 
     if (!dir)
         return RV_FAIL_SYSTEM(err, errno, "open the folder \"%s\"", path);
-    while (rc == 0 && (rc = rv_folder_next(dir, path, &entry, err)) == 0 && entry)
+    while (rc == 0 && (rc = rv_folder_next(dir, path, &entry, err)) == 0 && entry) {
+        if (fstatat(dirfd(dir), entry->d_name, &st, 0) == 0 && !S_ISREG(st.st_mode))
+            continue; /* opening a pipe would wait for a writer */
         if (is_pipeline(entry->d_name))
             rc = add(files, path, entry->d_name, err);
+    }
     closedir(dir);
     if (rc == 0 && files->n == first) {
         rc = RV_FAIL(err, RV_E_NOT_FOUND, "the folder \"%s\" has no pipelines", path);

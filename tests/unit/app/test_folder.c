@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "coreengine/app/app.h"
 #include "tests/kit/kit.h"
@@ -34,8 +35,10 @@ START_TEST(a_folder_that_cannot_be_read_is_an_error)
 {
     struct rlimit few = {0, 0};
     char *dir = rv_kit_tmpdir(), *file = rv_kit_path(dir, "one.yaml"), *gone = rv_kit_path(dir, "gone");
+    char *pipe = rv_kit_path(dir, "pipe.yaml");
 
     rv_kit_write(file, "name: one\n");
+    ck_assert_int_eq(mkfifo(pipe, 0600), 0); /* none of the pipelines: opening it would wait for a writer */
     want(NULL, 0, "", 0);
     want(dir, 0, "", 1);
     want(gone, RV_E_IO, "cannot read the folder of pipelines \"", 0);
@@ -46,6 +49,7 @@ START_TEST(a_folder_that_cannot_be_read_is_an_error)
     want(dir, RV_E_FILES, "cannot read the folder of pipelines \"", 0);
     few.rlim_cur = few.rlim_max;
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+    free(pipe);
     free(gone);
     free(file);
     rv_kit_tmpdir_remove(dir);
