@@ -13,6 +13,8 @@ const struct setting_row telemetry_variables[] = {
     [SET_URL] = {"OTEL_EXPORTER_OTLP_ENDPOINT", "", "address of the collector, when there is no `--otlp`"},
     [SET_HEADERS] = {"OTEL_EXPORTER_OTLP_HEADERS", "",
                      "headers of its requests: `name=value,name=value`, values percent-encoded; at most 15"},
+    [SET_PROTOCOL] = {"OTEL_EXPORTER_OTLP_PROTOCOL", "http/json",
+                      "what is sent is JSON over HTTP, also where this is `http/protobuf`; others are refused"},
     [SET_TIMEOUT] = {"OTEL_EXPORTER_OTLP_TIMEOUT", "10000", "milliseconds that a request may take; at most 600000"},
     [SET_SERVICE] = {"OTEL_SERVICE_NAME", "reeve", "`service.name`"},
     [SET_NAMES] = {"OTEL_SEMCONV_STABILITY_OPT_IN", "",
@@ -109,6 +111,18 @@ static int read_p8(const struct variables *v, struct rv_telemetry_settings *out,
     return rc < 0 || value_of(v, SET_TIMEOUT) ? rc : read_timeout(v, SET_P8_TIMEOUT, &out->timeout_us, err);
 }
 
+/* Receivers that take Protobuf over HTTP take JSON, too. */
+static int check_protocol(const struct variables *v, rv_err **err)
+{
+    const char *protocol = value_or_usual(v, SET_PROTOCOL);
+
+    if (strcmp(protocol, "http/json") == 0 || strcmp(protocol, "http/protobuf") == 0)
+        return 0;
+    int rc = RV_FAIL(err, RV_E_INVALID, "OTEL_EXPORTER_OTLP_PROTOCOL \"%.60s\" is not supported", protocol);
+    rv_err_set_hint(err, "set it to http/json, and OTEL_EXPORTER_OTLP_ENDPOINT to the collector's HTTP port");
+    return rc;
+}
+
 int rv_telemetry_read(const char *(*get)(void *self, const char *name), void *self, const char *url,
                       struct rv_telemetry_settings *out, rv_err **err)
 {
@@ -126,9 +140,10 @@ int rv_telemetry_read(const char *(*get)(void *self, const char *name), void *se
         return rc;
     if (url)
         s.url = url[0] ? url : NULL; /* "" overrides the variables */
-    else if (!is_off && value_of(&v, SET_URL))
+    else if (!is_off && value_of(&v, SET_URL)) {
         s.url = value_of(&v, SET_URL);
-    else if (!is_off && p8_enabled)
+        rc = check_protocol(&v, err);
+    } else if (!is_off && p8_enabled)
         rc = read_p8(&v, &s, err);
     if (rc == 0)
         *out = s;

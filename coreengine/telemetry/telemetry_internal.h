@@ -88,6 +88,7 @@ enum setting {
     SET_DISABLED,
     SET_URL,
     SET_HEADERS,
+    SET_PROTOCOL,
     SET_TIMEOUT,
     SET_SERVICE,
     SET_NAMES,

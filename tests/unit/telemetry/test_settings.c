@@ -31,6 +31,8 @@ static const struct {
     {P8 "OTEL_SDK_DISABLED=true;", NULL, NULL, "reeve", NULL, 10000000},
     {P8 "P8_OTEL_EXPORT_TIMEOUT=9;OTEL_EXPORTER_OTLP_TIMEOUT=8;OTEL_SERVICE_NAME=o;", NULL, HERE, "o", "production",
      8000},
+    {"OTEL_EXPORTER_OTLP_ENDPOINT=http://a;OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf;", NULL, "http://a", "reeve", NULL,
+     10000000},
     {P8 "OTEL_EXPORTER_OTLP_ENDPOINT=http://a;P8_OTEL_PROTOCOL=grpc;", NULL, "http://a", "reeve", NULL, 10000000},
 };
 static const struct {
@@ -49,6 +51,8 @@ static const struct {
 static const struct {
     const char *variables, *says;
 } wrong[] = {
+    {"OTEL_EXPORTER_OTLP_ENDPOINT=http://a;OTEL_EXPORTER_OTLP_PROTOCOL=grpc;",
+     "OTEL_EXPORTER_OTLP_PROTOCOL \"grpc\" is not supported"},
     {P8 "P8_OTEL_PROTOCOL=grpc;", "P8_OTEL_PROTOCOL \"grpc\" is not supported"},
     {P8 "P8_OTEL_INSECURE=false;",
      "P8_OTEL_INSECURE is false, and P8_OTEL_COLLECTOR_ENDPOINT does not begin with https://"},
